@@ -1,0 +1,48 @@
+# ballast_library(NAME HEADERS ... SOURCES ... DEPS ... PRIVATE_DEPS ... TESTS ... FUZZERS ...)
+#
+# One room of the house: a static library ballast_NAME with the alias ballast::NAME, its public headers
+# installed, one test program with every test of the room, and one libFuzzer program per fuzz file.
+# The rooms named in DEPS are the only ones it may include (tools/tidy.py checks that).
+function(ballast_library NAME)
+  cmake_parse_arguments(ROOM "" "" "HEADERS;SOURCES;DEPS;PRIVATE_DEPS;TESTS;FUZZERS" ${ARGN})
+  set(target ballast_${NAME})
+  add_library(${target} STATIC ${ROOM_SOURCES})
+  add_library(ballast::${NAME} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${NAME})
+  target_sources(${target} PUBLIC
+    FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${ROOM_HEADERS})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_link_libraries(${target} PUBLIC ${ROOM_DEPS}
+    PRIVATE $<BUILD_INTERFACE:ballast_settings> ${ROOM_PRIVATE_DEPS})
+  set_property(GLOBAL APPEND PROPERTY BALLAST_ROOMS ${target})
+  if(BALLAST_DEVELOPER AND ROOM_TESTS)
+    ballast_test(${NAME}_test SOURCES ${ROOM_TESTS} DEPS ballast::${NAME})
+  endif()
+  if(BALLAST_FUZZERS)
+    foreach(fuzzer IN LISTS ROOM_FUZZERS)
+      ballast_fuzzer(${fuzzer} DEPS ballast::${NAME})
+    endforeach()
+  endif()
+endfunction()
+
+# ballast_test(NAME SOURCES ... DEPS ... [LABEL unit]): a GoogleTest program, one ctest test per TEST.
+function(ballast_test NAME)
+  cmake_parse_arguments(TEST "" "LABEL" "SOURCES;DEPS" ${ARGN})
+  if(NOT TEST_LABEL)
+    set(TEST_LABEL unit)
+  endif()
+  add_executable(${NAME} ${TEST_SOURCES})
+  target_include_directories(${NAME} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${NAME} PRIVATE ${TEST_DEPS} ballast_settings GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${NAME} PROPERTIES LABELS ${TEST_LABEL} TIMEOUT 600 DISCOVERY_TIMEOUT 60)
+endfunction()
+
+# ballast_fuzzer(FILE DEPS ...): a libFuzzer program named after its file.
+function(ballast_fuzzer FILE)
+  cmake_parse_arguments(FUZZ "" "" "DEPS" ${ARGN})
+  cmake_path(GET FILE STEM name)
+  add_executable(${name} ${FILE})
+  target_link_libraries(${name} PRIVATE ${FUZZ_DEPS} ballast_settings)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+endfunction()
