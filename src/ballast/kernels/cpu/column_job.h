@@ -1,0 +1,58 @@
+#pragma once
+// What the column kernels (weighted median, trimmed mean) are given, and the memory they work in.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ballast/base/aligned.h"
+#include "ballast/kernels/rows.h"
+#include "ballast/kernels/weights.h"
+
+namespace ballast::kernels::cpu {
+
+// The table and its weights in the lane types of the kernels: 32-bit where they fit, else 64-bit.
+struct ColumnJob {
+  RowsView rows;
+  std::int64_t total;
+  bool is_narrow;
+  std::span<const std::int32_t> narrow_weights;
+  std::span<const std::int64_t> wide_weights;
+};
+
+// Memory of one thread while it works on one block of columns.
+struct ColumnScratch {
+  float* padded;              // the last, partial vector of columns
+  const float** padded_rows;  // pointers into it
+};
+
+// Calls use(job) with the weights converted. Keeps the memory per calling thread, so that only the
+// first call of a size allocates.
+template <typename Use>
+void with_column_job(RowsView rows, const Weights& weights, const Use& use) {
+  static thread_local std::vector<std::int32_t> narrow;
+  static thread_local std::vector<std::int64_t> wide;
+  narrow.clear();
+  wide.clear();
+  for (const std::uint64_t unit : weights.units()) {
+    if (weights.is_narrow()) {
+      narrow.push_back(static_cast<std::int32_t>(unit));
+    } else {
+      wide.push_back(static_cast<std::int64_t>(unit));
+    }
+  }
+  use(ColumnJob{rows, static_cast<std::int64_t>(weights.total()), weights.is_narrow(), narrow,
+                wide});
+}
+
+// This thread's scratch memory for a table of row_count rows.
+inline ColumnScratch column_scratch(std::size_t row_count) {
+  constexpr std::size_t kVectorBytesMax = 64;
+  static thread_local AlignedVector<float> padded;
+  static thread_local std::vector<const float*> padded_rows;
+  padded.resize(row_count * kVectorBytesMax / sizeof(float));
+  padded_rows.resize(row_count);
+  return {padded.data(), padded_rows.data()};
+}
+
+}  // namespace ballast::kernels::cpu

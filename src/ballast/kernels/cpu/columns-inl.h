@@ -1,0 +1,161 @@
+// Columns of a table in SIMD lanes, one column per lane, and the counting of weights around a pivot
+// that the weighted median and the trimmed mean are built from. Included once per instruction set.
+
+#if defined(BALLAST_KERNELS_CPU_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef BALLAST_KERNELS_CPU_COLUMNS_INL_H_
+#undef BALLAST_KERNELS_CPU_COLUMNS_INL_H_
+#else
+#define BALLAST_KERNELS_CPU_COLUMNS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "ballast/kernels/cpu/column_job.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ballast::kernels::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Lanes for weights whose doubled sum fits into 32 bits.
+struct Narrow {
+  using D = hn::ScalableTag<float>;
+  using DW = hn::RebindToSigned<D>;
+  using Weight = std::int32_t;
+  using Value = float;
+  static const Weight* weights(const ColumnJob& job) { return job.narrow_weights.data(); }
+  static HWY_INLINE hn::Vec<D> load(const float* from) { return hn::LoadU(D(), from); }
+  static HWY_INLINE void store(hn::Vec<D> v, float* to) { hn::StoreU(v, D(), to); }
+};
+
+// Lanes for all other weights: values and weights 64 bits wide, half as many columns at once.
+struct Wide {
+  using D = hn::ScalableTag<double>;
+  using DW = hn::RebindToSigned<D>;
+  using Weight = std::int64_t;
+  using Half = hn::Rebind<float, D>;
+  using Value = double;
+  static const Weight* weights(const ColumnJob& job) { return job.wide_weights.data(); }
+  static HWY_INLINE hn::Vec<D> load(const float* from) {
+    return hn::PromoteTo(D(), hn::LoadU(Half(), from));
+  }
+  static HWY_INLINE void store(hn::Vec<D> v, float* to) {
+    hn::StoreU(hn::DemoteTo(Half(), v), Half(), to);
+  }
+};
+
+template <typename Width>
+using Values = hn::Vec<typename Width::D>;
+template <typename Width>
+using Sums = hn::Vec<typename Width::DW>;
+
+// One vector of columns.
+template <typename Width>
+struct Columns {
+  const float* const* rows;
+  const typename Width::Weight* weights;
+  std::size_t count;   // of rows
+  std::size_t offset;  // of the first column in each row
+
+  HWY_INLINE Values<Width> value(std::size_t row) const { return Width::load(rows[row] + offset); }
+  HWY_INLINE Sums<Width> weight(std::size_t row) const {
+    return hn::Set(typename Width::DW(), weights[row]);
+  }
+};
+
+template <typename Width, typename Mask>
+HWY_INLINE Sums<Width> add_where(Mask mask, Sums<Width> sum, Sums<Width> weight) {
+  const typename Width::DW dw;
+  return hn::IfThenElse(hn::RebindMask(dw, mask), hn::Add(sum, weight), sum);
+}
+
+// Whole numbers in the order of the floating-point values (with -0 just below +0): processors take
+// minima and maxima of integers twice as fast. The map is its own inverse.
+template <typename Width>
+HWY_INLINE Sums<Width> ordered_bits(Sums<Width> bits) {
+  const typename Width::DW dw;
+  constexpr int kSignShift = 8 * sizeof(typename Width::Weight) - 1;
+  const auto all_but_sign = hn::Set(dw, std::numeric_limits<typename Width::Weight>::max());
+  return hn::Xor(bits, hn::And(hn::ShiftRight<kSignShift>(bits), all_but_sign));
+}
+template <typename Width>
+HWY_INLINE Sums<Width> key_of(Values<Width> value) {
+  return ordered_bits<Width>(hn::BitCast(typename Width::DW(), value));
+}
+
+template <typename Width>
+HWY_INLINE Values<Width> value_of(Sums<Width> key) {
+  return hn::BitCast(typename Width::D(), ordered_bits<Width>(key));
+}
+
+template <typename Width>
+HWY_INLINE Sums<Width> broadcast(std::int64_t weight) {
+  return hn::Set(typename Width::DW(), static_cast<typename Width::Weight>(weight));
+}
+
+// (a + b) / 2 with one rounding and no overflow: large values are halved before they are added,
+// which is exact for them, small ones afterwards. Adding zero turns -0 into +0.
+template <typename Width>
+HWY_INLINE Values<Width> midpoint(Values<Width> a, Values<Width> b) {
+  const typename Width::D d;
+  const auto half = hn::Set(d, 0.5), one = hn::Set(d, 1);
+  const auto is_large = hn::Gt(hn::Max(hn::Abs(a), hn::Abs(b)), one);
+  const auto large = hn::Add(hn::Mul(a, half), hn::Mul(b, half));
+  const auto small = hn::Mul(hn::Add(a, b), half);
+  return hn::Add(hn::IfThenElse(is_large, large, small), hn::Zero(d));
+}
+
+template <typename Width>
+HWY_INLINE void store_first(Values<Width> values, std::size_t width, float* HWY_RESTRICT out) {
+  if (width == hn::Lanes(typename Width::D())) {
+    Width::store(values, out);
+    return;
+  }
+  float lanes[64 / sizeof(float)];
+  Width::store(values, lanes);
+  std::copy_n(lanes, width, out);
+}
+
+// Copies the first `width` of a vector of columns to where its rows lie side by side; the rest is
+// zero. Many passes over rows that lie a multiple of the page size apart would otherwise fight for
+// the same few places in the first-level cache.
+template <typename Width>
+HWY_INLINE Columns<Width> copy_columns(const Columns<Width>& columns, std::size_t width,
+                                       const ColumnScratch& scratch) {
+  const hn::Rebind<float, typename Width::D> d;
+  const std::size_t lanes = hn::Lanes(d);
+  for (std::size_t i = 0; i < columns.count; ++i) {
+    float* to = scratch.padded + i * lanes;
+    const float* from = columns.rows[i] + columns.offset;
+    scratch.padded_rows[i] = to;
+    if (width == lanes) {
+      hn::StoreU(hn::LoadU(d, from), d, to);
+    } else {
+      std::fill(std::copy_n(from, width, to), scratch.padded + (i + 1) * lanes, 0.0f);
+    }
+  }
+  return {scratch.padded_rows, columns.weights, columns.count, 0};
+}
+
+// Calls visit(columns, position, width) for each vector of columns in [begin, end). The last,
+// partial vector is padded with zeros; its visitor writes only the first `width` results.
+template <typename Width, typename Visit>
+HWY_INLINE void for_each_vector(const ColumnJob& job, std::size_t begin, std::size_t end,
+                                const ColumnScratch& scratch, const Visit& visit) {
+  const std::size_t lanes = hn::Lanes(typename Width::D());
+  Columns<Width> columns{job.rows.pointers().data(), Width::weights(job), job.rows.row_count(),
+                         begin};
+  for (; columns.offset + lanes <= end; columns.offset += lanes) {
+    visit(columns, columns.offset, lanes);
+  }
+  const std::size_t width = end - columns.offset;
+  if (width > 0) visit(copy_columns<Width>(columns, width, scratch), columns.offset, width);
+}
+
+}  // namespace ballast::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,199 @@
+#include <algorithm>
+
+#include "ballast/kernels/cpu/partial_sums.h"
+#include "ballast/kernels/cpu/primitives.h"
+
+#ifndef BALLAST_KERNELS_CPU_INNER_PRODUCTS_ONCE
+#define BALLAST_KERNELS_CPU_INNER_PRODUCTS_ONCE
+namespace ballast::kernels::cpu {
+
+constexpr std::size_t kStrip = 128;  // coordinates that are multiplied while they are in the cache
+constexpr std::size_t kSums = 8;     // partial sums of one product
+
+// Which products: rows [first, last) with all rows, relative to the centre (null: the origin).
+struct ProductsRequest {
+  const float* const* rows;
+  std::size_t row_count;
+  std::size_t first, last;
+  const float* centre;
+
+  bool is_whole_table() const { return last - first == row_count; }
+};
+
+}  // namespace ballast::kernels::cpu
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ballast/kernels/cpu/inner_products.cc"
+#include <hwy/foreach_target.h>
+//
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace ballast::kernels::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Products are summed strip by strip in double precision, a tile of pairs at a time in registers.
+// Values are converted as they are loaded: conversions and multiply-adds use different ports. Each
+// product keeps eight partial sums whatever the width of a register, and one row or the whole table
+// add in the same order: AVX2 and AVX-512, incremental and full, give the same bits.
+using D = hn::CappedTag<double, kSums>;
+using Half = hn::Rebind<float, D>;
+using Vector = hn::Vec<D>;
+constexpr std::size_t kLanes = hn::MaxLanes(D());
+constexpr std::size_t kParts = kSums / kLanes;
+constexpr std::size_t kTile = kLanes == 8 ? 4 : 2;  // rows per side of a register tile
+
+HWY_INLINE Vector load(const float* from) { return hn::PromoteTo(D(), hn::LoadU(Half(), from)); }
+
+// sums[r][c] += <left_r, right_c> over the strip that starts at coordinate `start`.
+template <std::size_t kRows, std::size_t kColumns, bool kCentred>
+HWY_INLINE void tile_products(const float* const* left, const float* const* right,
+                              const float* centre, std::size_t start, double* HWY_RESTRICT sums,
+                              std::size_t stride) {
+  const D d;
+  Vector parts[kRows][kColumns][kParts];
+  for (auto& row : parts) {
+    for (auto& pair : row) std::fill(std::begin(pair), std::end(pair), hn::Zero(d));
+  }
+  for (std::size_t j = start; j < start + kStrip; j += kSums) {
+    for (std::size_t part = 0; part < kParts; ++part) {
+      const std::size_t at = j + part * kLanes;
+      const Vector origin = kCentred ? load(centre + at) : hn::Zero(d);
+      Vector b[kColumns];
+      for (std::size_t c = 0; c < kColumns; ++c) {
+        b[c] = load(right[c] + at);
+        if (kCentred) b[c] = hn::Sub(b[c], origin);
+      }
+      for (std::size_t r = 0; r < kRows; ++r) {
+        Vector a = load(left[r] + at);
+        if (kCentred) a = hn::Sub(a, origin);
+        for (std::size_t c = 0; c < kColumns; ++c) {
+          parts[r][c][part] = hn::MulAdd(a, b[c], parts[r][c][part]);
+        }
+      }
+    }
+  }
+  for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      for (std::size_t part = 0; part < kParts; ++part) {
+        double* sum = sums + (r * stride + c) * kSums + part * kLanes;
+        hn::Store(hn::Add(hn::Load(d, sum), parts[r][c][part]), d, sum);
+      }
+    }
+  }
+}
+
+// One row of tiles: kRows rows from `row` on against the rows [from, row_count).
+template <std::size_t kRows, bool kCentred>
+void tile_row(const ProductsRequest& request, std::size_t row, std::size_t from, std::size_t start,
+              double* HWY_RESTRICT sums) {
+  const float* const* left = request.rows + row;
+  const std::size_t m = request.row_count;
+  std::size_t c = from;
+  for (; c + kTile <= m; c += kTile) {
+    tile_products<kRows, kTile, kCentred>(left, request.rows + c, request.centre, start,
+                                          sums + c * kSums, m);
+  }
+  for (; c < m; ++c) {
+    tile_products<kRows, 1, kCentred>(left, request.rows + c, request.centre, start,
+                                      sums + c * kSums, m);
+  }
+}
+
+// One strip: the upper triangle of the whole table, or some rows against all.
+template <bool kCentred>
+void strip_products(const ProductsRequest& request, std::size_t start, double* HWY_RESTRICT sums) {
+  const std::size_t row_sums = request.row_count * kSums;
+  std::size_t r = request.first;
+  if (request.is_whole_table()) {
+    for (; r + kTile <= request.last; r += kTile) {
+      tile_row<kTile, kCentred>(request, r, r, start, sums + r * row_sums);
+    }
+  }
+  for (; r < request.last; ++r) {
+    const std::size_t from = request.is_whole_table() ? r : 0;
+    tile_row<1, kCentred>(request, r, from, start, sums + (r - request.first) * row_sums);
+  }
+}
+
+// Adds the products over whole strips of [begin, end) to sums, (last - first) x m x kSums.
+void products_range(const ProductsRequest& request, std::size_t begin, std::size_t end,
+                    double* HWY_RESTRICT sums) {
+  for (std::size_t start = begin; start < end; start += kStrip) {
+    if (request.centre == nullptr) {
+      strip_products<false>(request, start, sums);
+    } else {
+      strip_products<true>(request, start, sums);
+    }
+  }
+}
+
+}  // namespace ballast::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ballast::kernels::cpu {
+
+HWY_EXPORT(products_range);
+
+namespace {
+
+// The last, partial strip of every row, and of the centre, copied and padded with zeros.
+struct PaddedStrip {
+  AlignedVector<float> values;
+  std::vector<const float*> rows;
+
+  ProductsRequest copy(const ProductsRequest& from, std::size_t start, std::size_t count) {
+    values.assign((from.row_count + 1) * kStrip, 0.0f);
+    rows.resize(from.row_count);
+    ProductsRequest padded = from;
+    for (std::size_t i = 0; i < from.row_count; ++i) {
+      rows[i] = values.data() + i * kStrip;
+      std::copy_n(from.rows[i] + start, count, values.data() + i * kStrip);
+    }
+    padded.rows = rows.data();
+    if (from.centre != nullptr) {
+      std::copy_n(from.centre + start, count, values.data() + from.row_count * kStrip);
+      padded.centre = values.data() + from.row_count * kStrip;
+    }
+    return padded;
+  }
+};
+
+double fold(const double* sums) {
+  double total = 0.0;
+  for (std::size_t lane = 0; lane < kSums; ++lane) total += sums[lane];
+  return total;
+}
+
+void mirror_upper_triangle(std::span<double> products, std::size_t m) {
+  for (std::size_t i = 0; i < m; ++i) {
+    for (std::size_t j = 0; j < i; ++j) products[i * m + j] = products[j * m + i];
+  }
+}
+
+}  // namespace
+
+void inner_products(RowsView rows, std::size_t first, std::size_t last,
+                    std::span<const float> centre, std::span<double> products,
+                    std::size_t threads) {
+  const Blocks blocks(rows.dim());
+  const auto kernel = HWY_DYNAMIC_DISPATCH(products_range);
+  const ProductsRequest request{rows.pointers().data(), rows.row_count(), first, last,
+                                centre.empty() ? nullptr : centre.data()};
+  sum_over_blocks(blocks, products, threads, [&](std::size_t block, double* partial) {
+    static thread_local AlignedVector<double> sums;
+    static thread_local PaddedStrip padded;
+    sums.assign(products.size() * kSums, 0.0);
+    const std::size_t begin = blocks.begin(block), end = blocks.end(block);
+    const std::size_t whole = begin + (end - begin) / kStrip * kStrip;
+    kernel(request, begin, whole, sums.data());
+    if (whole < end) kernel(padded.copy(request, whole, end - whole), 0, kStrip, sums.data());
+    for (std::size_t i = 0; i < products.size(); ++i) partial[i] = fold(sums.data() + i * kSums);
+  });
+  if (request.is_whole_table()) mirror_upper_triangle(products, rows.row_count());
+}
+
+}  // namespace ballast::kernels::cpu
+#endif

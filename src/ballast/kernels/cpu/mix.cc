@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <limits>
+
+#include "ballast/base/parallel.h"
+#include "ballast/kernels/blocks.h"
+#include "ballast/kernels/cpu/primitives.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ballast/kernels/cpu/mix.cc"
+#include <hwy/foreach_target.h>
+//
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace ballast::kernels::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// One cache line of every row at a time: with the rows innermost the hardware follows each row as a
+// stream of its own, and the sums stay in registers. Sixteen coordinates in double precision.
+constexpr std::size_t kLine = 16;
+constexpr double kLargest = std::numeric_limits<float>::max();
+
+using D = hn::ScalableTag<double>;
+using Half = hn::Rebind<float, D>;
+
+HWY_INLINE void mix_line(const RowsView& rows, std::span<const double> coefficients,
+                         std::size_t offset, float* HWY_RESTRICT out) {
+  const D d;
+  const Half half;
+  constexpr std::size_t kLanes = hn::MaxLanes(d);
+  hn::Vec<D> sums[kLine / kLanes];
+  std::fill(std::begin(sums), std::end(sums), hn::Zero(d));
+  for (std::size_t k = 0; k < rows.row_count(); ++k) {
+    if (coefficients[k] == 0.0) continue;
+    const auto factor = hn::Set(d, coefficients[k]);
+    const float* row = rows.pointer(k) + offset;
+    for (std::size_t part = 0; part < kLine / kLanes; ++part) {
+      const auto value = hn::PromoteTo(d, hn::LoadU(half, row + part * kLanes));
+      sums[part] = hn::MulAdd(factor, value, sums[part]);
+    }
+  }
+  for (std::size_t part = 0; part < kLine / kLanes; ++part) {
+    const auto clamped = hn::Min(hn::Max(sums[part], hn::Set(d, -kLargest)), hn::Set(d, kLargest));
+    hn::StoreU(hn::DemoteTo(half, clamped), half, out + part * kLanes);
+  }
+}
+
+float mix_one(const RowsView& rows, std::span<const double> coefficients, std::size_t offset) {
+  double sum = 0.0;
+  for (std::size_t k = 0; k < rows.row_count(); ++k) {
+    sum = __builtin_fma(coefficients[k], static_cast<double>(rows.pointer(k)[offset]), sum);
+  }
+  return static_cast<float>(std::clamp(sum, -kLargest, kLargest));
+}
+
+void mix_range(const RowsView& rows, const MatrixView& coefficients, const MutableRowsView& out,
+               std::size_t begin, std::size_t end) {
+  std::size_t j = begin;
+  for (; j + kLine <= end; j += kLine) {
+    for (std::size_t r = 0; r < out.row_count(); ++r) {
+      mix_line(rows, coefficients.row(r), j, out.pointer(r) + j);
+    }
+  }
+  for (; j < end; ++j) {
+    for (std::size_t r = 0; r < out.row_count(); ++r) {
+      out.pointer(r)[j] = mix_one(rows, coefficients.row(r), j);
+    }
+  }
+}
+
+}  // namespace ballast::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ballast::kernels::cpu {
+
+HWY_EXPORT(mix_range);
+
+void mix(RowsView rows, MatrixView coefficients, MutableRowsView out, std::size_t threads) {
+  const Blocks blocks(rows.dim());
+  const auto kernel = HWY_DYNAMIC_DISPATCH(mix_range);
+  parallel_for(threads, blocks.count(), [&](std::size_t block) {
+    kernel(rows, coefficients, out, blocks.begin(block), blocks.end(block));
+  });
+}
+
+}  // namespace ballast::kernels::cpu
+#endif

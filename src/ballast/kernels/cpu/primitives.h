@@ -1,0 +1,28 @@
+#pragma once
+// The fast kernels: SIMD through Highway with run-time dispatch, threads over fixed blocks of
+// coordinates. backend.h states what each computes, reference/ holds the plain twins.
+
+#include <span>
+
+#include "ballast/kernels/median_state.h"
+#include "ballast/kernels/rows.h"
+#include "ballast/kernels/weights.h"
+
+namespace ballast::kernels::cpu {
+
+bool all_finite(std::span<const float> values, std::size_t threads);
+void inner_products(RowsView rows, std::size_t first, std::size_t last,
+                    std::span<const float> centre, std::span<double> products, std::size_t threads);
+void squared_distances(RowsView rows, std::span<const float> point, std::span<double> distances,
+                       std::size_t threads);
+void mix(RowsView rows, MatrixView coefficients, MutableRowsView out, std::size_t threads);
+void weighted_median(RowsView rows, const Weights& weights, std::span<float> out,
+                     std::size_t threads);
+double refine_median(RowsView rows, const Weights& weights, std::span<float> median,
+                     MedianState* state, std::size_t threads);
+double update_median(RowsView rows, const Weights& weights, const RowChange& change,
+                     std::span<float> median, MedianState& state, std::size_t threads);
+void weighted_trimmed_mean(RowsView rows, const Weights& weights, double trim, std::span<float> out,
+                           std::size_t threads);
+
+}  // namespace ballast::kernels::cpu

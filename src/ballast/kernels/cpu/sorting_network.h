@@ -1,0 +1,53 @@
+#pragma once
+// Batcher's merge-exchange sorting networks (Knuth, The Art of Computer Programming 3, algorithm
+// 5.2.2M) for any number of elements: a fixed list of compare-exchanges, which is what a sort of
+// many columns at once in SIMD lanes needs.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace ballast::kernels::cpu {
+
+struct Exchange {
+  std::uint16_t low;
+  std::uint16_t high;
+};
+
+// Calls emit(low, high) for each compare-exchange of the network for n elements, in order.
+template <typename Emit>
+constexpr void for_each_exchange(std::size_t n, Emit&& emit) {
+  std::size_t top = 1;
+  while (2 * top < n) top *= 2;
+  if (n < 2) return;
+  for (std::size_t p = top; p > 0; p /= 2) {
+    std::size_t q = top, r = 0, d = p;
+    while (true) {
+      for (std::size_t i = 0; i + d < n; ++i) {
+        if ((i & p) == r) emit(i, i + d);
+      }
+      if (q == p) break;
+      d = q - p;
+      q /= 2;
+      r = p;
+    }
+  }
+}
+
+constexpr std::size_t exchange_count(std::size_t n) {
+  std::size_t count = 0;
+  for_each_exchange(n, [&](std::size_t, std::size_t) { ++count; });
+  return count;
+}
+
+template <std::size_t n>
+constexpr std::array<Exchange, exchange_count(n)> make_network() {
+  std::array<Exchange, exchange_count(n)> network{};
+  std::size_t next = 0;
+  for_each_exchange(n, [&](std::size_t low, std::size_t high) {
+    network[next++] = {static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(high)};
+  });
+  return network;
+}
+
+}  // namespace ballast::kernels::cpu

@@ -1,0 +1,131 @@
+// The incremental weighted median: after any history of replaced rows and growing counts it equals
+// the median computed from nothing, bit for bit, and what it remembers is true.
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "ballast/kernels/backend.h"
+#include "ballast/kernels/table_for_test.h"
+
+namespace ballast::kernels {
+namespace {
+
+struct Scenario {
+  std::size_t rows, dim;
+  Filling filling;
+  bool is_settled;  // small moves; else a new draw every time
+};
+
+class MedianUpdateTest : public testing::TestWithParam<Scenario> {
+ protected:
+  void expect_exact(TestTable& table, const Weights& weights, const std::vector<float>& median) {
+    std::vector<float> expected(table.dim());
+    reference_->weighted_median(table.view(), weights, expected);
+    for (std::size_t j = 0; j < table.dim(); ++j) {
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(expected[j]), std::bit_cast<std::uint32_t>(median[j]))
+          << "coordinate " << j << ": " << expected[j] << " and " << median[j];
+    }
+  }
+
+  // The invariants of MedianState: exact weights, and empty intervals around the median.
+  void expect_truthful(TestTable& table, const Weights& weights, const std::vector<float>& median,
+                       const MedianState& state) {
+    MedianState truth;
+    truth.resize(table.dim());
+    std::vector<float> same = median;
+    reference_->refine_median(table.view(), weights, same, &truth);
+    for (std::size_t j = 0; j < table.dim(); ++j) {
+      if (state.at[j] == 0) continue;
+      ASSERT_EQ(state.below[j], truth.below[j]) << "coordinate " << j;
+      ASSERT_EQ(state.at[j], truth.at[j]) << "coordinate " << j;
+      ASSERT_GE(state.lower[j], truth.lower[j]) << "coordinate " << j;
+      ASSERT_LE(state.upper[j], truth.upper[j]) << "coordinate " << j;
+    }
+  }
+
+  const std::unique_ptr<Backend> reference_ = make_reference_backend();
+};
+
+TEST_P(MedianUpdateTest, FollowsAnyHistoryExactly) {
+  const Scenario scenario = GetParam();
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    const auto cpu = make_cpu_backend(1 + seed % 2);
+    Rng rng(seed);
+    TestTable table = make_table(scenario.filling, scenario.rows, scenario.dim, seed);
+    std::vector<std::uint64_t> counts(scenario.rows, 1);
+    for (auto& count : counts) count += rng.below(20);
+    Weights weights;
+    weights.assign_units(counts);
+    std::vector<float> median(scenario.dim, 0.0f);
+    MedianState state;
+    state.resize(scenario.dim);
+    cpu->refine_median(table.view(), weights, median, &state);
+    expect_exact(table, weights, median);
+    for (int step = 0; step < 60; ++step) {
+      const std::size_t row = rng.below(scenario.rows);
+      const std::vector<float> old_values = table[row];
+      for (std::size_t j = 0; j < scenario.dim; ++j) {
+        table[row][j] = scenario.is_settled
+                            ? static_cast<float>(old_values[j] + 0.01 * rng.normal())
+                            : draw(scenario.filling, row, j, rng);
+      }
+      // Counts that share a divisor are reduced, which changes every weight: then start afresh.
+      const Weights before = weights;
+      ++counts[row];
+      weights.assign_units(counts);
+      if (before.units()[row] + 1 == weights.units()[row] &&
+          before.total() + 1 == weights.total()) {
+        cpu->update_median(table.view(), weights,
+                           {row, old_values, static_cast<std::uint32_t>(before.units()[row])},
+                           median, state);
+      } else {
+        cpu->refine_median(table.view(), weights, median, &state);
+      }
+      expect_exact(table, weights, median);
+      expect_truthful(table, weights, median, state);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Histories, MedianUpdateTest,
+                         testing::Values(Scenario{1, 40, Filling::kNormal, false},
+                                         Scenario{2, 40, Filling::kNormal, true},
+                                         Scenario{5, 33, Filling::kTied, false},
+                                         Scenario{9, 100, Filling::kNormal, true},
+                                         Scenario{17, 150, Filling::kNormal, true},
+                                         Scenario{17, 64, Filling::kNormal, false},
+                                         Scenario{17, 50, Filling::kTied, false},
+                                         Scenario{6, 31, Filling::kHuge, false},
+                                         Scenario{8, 31, Filling::kTiny, false},
+                                         Scenario{64, 70, Filling::kNormal, true},
+                                         Scenario{40, 33, Filling::kMixed, false}));
+
+TEST(RefineMedian, IsExactFromAnyStartingPoint) {
+  const auto cpu = make_cpu_backend(2);
+  const auto reference = make_reference_backend();
+  std::uint64_t seed = 1;
+  for (const std::size_t rows : {1, 2, 5, 17, 40}) {
+    for (const Filling filling : kFillings) {
+      for (const Weighting weighting : kWeightings) {
+        SCOPED_TRACE(testing::Message() << "rows " << rows << ", seed " << seed);
+        TestTable table = make_table(filling, rows, 77, seed);
+        const Weights weights = *Weights::make(make_weights(weighting, rows, seed));
+        std::vector<float> expected(77);
+        reference->weighted_median(table.view(), weights, expected);
+        for (const float start : {0.0f, -3.4e38f, 3.4e38f, 1e-45f, 0.3f}) {
+          std::vector<float> median(77, start);
+          cpu->refine_median(table.view(), weights, median, nullptr);
+          ASSERT_EQ(expected, median);
+        }
+        ++seed;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ballast::kernels

@@ -1,0 +1,26 @@
+#pragma once
+// The plain twins of the fast kernels: double precision, one loop per sentence of the definition,
+// never optimised. backend.h states what each computes.
+
+#include <span>
+
+#include "ballast/kernels/median_state.h"
+#include "ballast/kernels/rows.h"
+#include "ballast/kernels/weights.h"
+
+namespace ballast::kernels::reference {
+
+bool all_finite(std::span<const float> values);
+void inner_products(RowsView rows, std::size_t first, std::size_t last,
+                    std::span<const float> centre, std::span<double> products);
+void squared_distances(RowsView rows, std::span<const float> point, std::span<double> distances);
+void mix(RowsView rows, MatrixView coefficients, MutableRowsView out);
+void weighted_median(RowsView rows, const Weights& weights, std::span<float> out);
+double refine_median(RowsView rows, const Weights& weights, std::span<float> median,
+                     MedianState* state);
+double update_median(RowsView rows, const Weights& weights, const RowChange& change,
+                     std::span<float> median, MedianState& state);
+void weighted_trimmed_mean(RowsView rows, const Weights& weights, double trim,
+                           std::span<float> out);
+
+}  // namespace ballast::kernels::reference
