@@ -9,8 +9,8 @@ namespace ballast {
 namespace {
 
 TEST(ParallelFor, RunsEveryIndexOnce) {
-  for (const std::size_t threads : {1, 2, 3, 8}) {
-    for (const std::size_t count : {0, 1, 2, 7, 1000}) {
+  for (const std::size_t threads : {1u, 2u, 3u, 8u}) {
+    for (const std::size_t count : {0u, 1u, 2u, 7u, 1000u}) {
       std::vector<int> runs(count, 0);
       parallel_for(threads, count, [&](std::size_t index) { ++runs[index]; });
       EXPECT_EQ(std::accumulate(runs.begin(), runs.end(), 0), static_cast<int>(count));

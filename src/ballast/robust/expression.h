@@ -1,0 +1,73 @@
+#pragma once
+// The little language in which users name aggregation rules, on the command line and in specs:
+//
+//   gm        ctma(gm, 0.4)        ctma(gm(tolerance=1e-8), lambda=1/3)        gm(start=zero)
+//
+// An expression is a name, or a name with arguments in parentheses; an argument is a number or
+// again an expression, and may carry a key. Spaces mean nothing. This file knows the syntax only:
+// which names exist and what their arguments mean is the business of the rule factories, which
+// report what they refuse with point_at(), as the parser does.
+//
+//   expression = name [ "(" [ argument { "," argument } ] ")" ]
+//   argument   = [ name "=" ] ( number | expression )      keyed arguments come last, keys differ
+//   name       = a-z { a-z | 0-9 | "_" }
+//   number     = [ "-" ] ( decimal | digits "/" digits )   for example 3, 0.4, 1e-8, 1/3
+//
+// Thread-safety: pure functions of values.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "ballast/base/error.h"
+
+namespace ballast::robust {
+
+inline constexpr std::size_t kExpressionCharactersMax = 4096;
+inline constexpr std::size_t kExpressionDepthMax =
+    16;  // names inside names, the outermost one counted
+inline constexpr std::size_t kExpressionArgumentsMax = 16;  // of one name
+
+struct Argument;
+
+struct Expression {
+  std::string name;
+  std::size_t position = 0;  // of the name in the parsed text, counted from 0
+  std::vector<Argument> arguments;
+};
+
+struct Argument {
+  std::string key;           // empty when the argument has none
+  std::size_t position = 0;  // of its first character, which is the key's when there is one
+  std::variant<double, Expression> value;
+};
+
+// Equal in meaning: the positions are not compared.
+bool operator==(const Expression& left, const Expression& right);
+bool operator==(const Argument& left, const Argument& right);
+
+// Reads one expression that fills the whole text, or says what is wrong with it and where, as
+// point_at() does. Numbers are finite doubles, whatever the locale.
+// Cost: O(text.size()); the limits above bound stack and memory.
+Result<Expression> parse_expression(std::string_view text);
+
+// The canonical text: one space after each comma and none elsewhere, numbers in the fewest digits
+// that give back the same double. Of everything parse_expression() returns,
+// parse_expression(to_string(e)) == e.
+// Requires: numbers are finite.
+std::string to_string(const Expression& expression);
+
+// The message, the column, and below them the text with a caret under the character at `position`:
+//
+//   expected a number or a rule after ',' at column 9
+//     ctma(gm, )
+//              ^
+//
+// Columns count from 0, as positions do. Only the part of a long text around the caret is shown,
+// and characters that are not printable ASCII are shown as '?'.
+// Requires: position <= text.size().
+std::string point_at(std::string_view text, std::size_t position, std::string_view message);
+
+}  // namespace ballast::robust
