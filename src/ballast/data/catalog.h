@@ -25,12 +25,12 @@ struct KnownFile {
 
 struct KnownDataset {
   std::string_view name;  // in commands and specifications, and of its folder
-  std::string_view summary;
+  std::string_view summary = {};
   FileFormat format = FileFormat::kIdx;
-  std::span<const KnownFile> files;
-  std::span<const float> mean;       // per channel, of pixels scaled to 0 .. 1
-  std::span<const float> deviation;  // per channel
-  Augmentation train_augmentation;   // what the paper trains with; none for the test split
+  std::span<const KnownFile> files = {};
+  std::span<const float> mean = {};       // per channel, of pixels scaled to 0 .. 1
+  std::span<const float> deviation = {};  // per channel
+  Augmentation train_augmentation = {};   // what the paper trains with; none for the test split
 };
 
 std::span<const KnownDataset> known_datasets() noexcept;
