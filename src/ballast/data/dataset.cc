@@ -72,6 +72,18 @@ Status validate_normalization(const Normalization& normalization, std::size_t ch
   return {};
 }
 
+// What the placed image shows at (y, x).
+template <typename Value>
+Value placed_value(const Value* plane, const Shape& shape, const Placement& placement,
+                   std::size_t y, std::size_t x) noexcept {
+  const std::size_t window_x = placement.is_mirrored ? shape.width - 1 - x : x;
+  // A shift to before the first row or column wraps around to a number past the last.
+  const std::size_t source_y = y + static_cast<std::size_t>(placement.shift_y);
+  const std::size_t source_x = window_x + static_cast<std::size_t>(placement.shift_x);
+  const bool is_inside = source_y < shape.height && source_x < shape.width;
+  return is_inside ? plane[source_y * shape.width + source_x] : Value{0};
+}
+
 }  // namespace
 
 Result<Dataset> Dataset::from_pixels(Shape shape, std::vector<std::uint8_t> pixels,
@@ -153,21 +165,13 @@ void Dataset::write_image(std::size_t index, std::span<float> out) const {
 
 void Dataset::write_placed_image(std::size_t index, const Placement& placement,
                                  std::span<float> out) const {
-  const auto height = static_cast<std::ptrdiff_t>(shape_.height);
-  const auto width = static_cast<std::ptrdiff_t>(shape_.width);
   const auto write = [&]<typename Value>(const std::vector<Value>& values) {
     const Value* plane = values.data() + index * shape_.size();
     float* pixel = out.data();
-    for (std::size_t c = 0; c < shape_.channels; ++c, plane += height * width) {
-      const float black = normalise(Value{0}, c);
-      for (std::ptrdiff_t y = 0; y < height; ++y) {
-        const std::ptrdiff_t source_y = y + placement.shift_y;
-        const bool is_row_inside = source_y >= 0 && source_y < height;
-        for (std::ptrdiff_t x = 0; x < width; ++x) {
-          const std::ptrdiff_t window_x = placement.is_mirrored ? width - 1 - x : x;
-          const std::ptrdiff_t source_x = window_x + placement.shift_x;
-          const bool is_inside = is_row_inside && source_x >= 0 && source_x < width;
-          *pixel++ = is_inside ? normalise(plane[source_y * width + source_x], c) : black;
+    for (std::size_t c = 0; c < shape_.channels; ++c, plane += shape_.height * shape_.width) {
+      for (std::size_t y = 0; y < shape_.height; ++y) {
+        for (std::size_t x = 0; x < shape_.width; ++x) {
+          *pixel++ = normalise(placed_value(plane, shape_, placement, y, x), c);
         }
       }
     }

@@ -70,6 +70,7 @@ class Dataset {
  private:
   using Values = std::variant<std::vector<std::uint8_t>, std::vector<float>>;
 
+  Dataset() = default;
   static Result<Dataset> create(Shape shape, Values values, std::vector<int> labels,
                                 int class_count, Normalization normalization);
   void prepare_normalization(Normalization normalization);

@@ -39,6 +39,12 @@ Status validate_split(std::size_t sample_count, std::size_t worker_count) {
   return {};
 }
 
+Rng class_stream(Purpose purpose, std::uint64_t seed, std::size_t label) {
+  return Rng(RngKey{.seed = seed,
+                    .purpose = static_cast<std::uint32_t>(purpose),
+                    .owner = static_cast<std::uint32_t>(label)});
+}
+
 void shuffle(Part& part, Rng& rng) {
   for (std::size_t i = part.size(); i > 1; --i) std::swap(part[i - 1], part[rng.below(i)]);
 }
@@ -146,9 +152,8 @@ Result<Partition> Partition::dirichlet(std::span<const int> labels,
   std::vector<Part> parts(options.worker_count);
   std::vector<Part> classes = samples_by_class(labels);
   for (std::size_t c = 0; c < classes.size(); ++c) {
-    const auto owner = static_cast<std::uint32_t>(c);
-    Rng order = stream(Purpose::kDirichletOrder, {.seed = options.seed, .worker = owner});
-    Rng shares = stream(Purpose::kDirichletShares, {.seed = options.seed, .worker = owner});
+    Rng order = class_stream(Purpose::kDirichletOrder, options.seed, c);
+    Rng shares = class_stream(Purpose::kDirichletShares, options.seed, c);
     shuffle(classes[c], order);
     deal(classes[c], draw_shares(parts.size(), options.alpha, shares), parts);
   }
