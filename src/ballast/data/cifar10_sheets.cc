@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <png.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "ballast/data/cifar10.h"

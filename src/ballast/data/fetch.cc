@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <span>
 #include <system_error>
 #include <utility>
 #include <vector>

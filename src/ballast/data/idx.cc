@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "ballast/data/input_file.h"

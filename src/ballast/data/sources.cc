@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <fstream>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -25,7 +27,8 @@ constexpr const char* kFashionMnistDebianPackage = "dataset-fashion-mnist";
 // Above the largest download by half; keeps a wrong server from filling the disk.
 constexpr const char* kDownloadBytesMax = "300000000";
 
-Status unpack(const fs::path& archive, std::vector<std::string> members, const ProgramRunner& run) {
+Status unpack(const fs::path& archive, const std::vector<std::string>& members,
+              const ProgramRunner& run) {
   std::vector<std::string> arguments = {
       "tar", "--extract", "--gzip", "--file", archive.filename(), "--no-same-owner", "--"};
   arguments.insert(arguments.end(), members.begin(), members.end());

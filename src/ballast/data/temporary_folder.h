@@ -2,6 +2,7 @@
 // A fresh folder that vanishes with its owner.
 
 #include <filesystem>
+#include <utility>
 
 #include "ballast/base/error.h"
 
