@@ -1,0 +1,26 @@
+#include "ballast/robust/cwtm.h"
+
+#include <fmt/core.h>
+
+namespace ballast::robust {
+namespace {
+
+class TrimmedMean final : public Rule {
+ public:
+  explicit TrimmedMean(double lambda) : lambda_(lambda) {}
+  std::string text() const override { return fmt::format("cwtm({})", lambda_); }
+  bool is_combination() const noexcept override { return false; }
+  void aggregate(Observed& observed, const kernels::Weights& weights, std::span<float> out,
+                 Report&) const override {
+    observed.trimmed_mean(weights, lambda_, out);
+  }
+
+ private:
+  double lambda_;
+};
+
+}  // namespace
+
+RulePointer make_cwtm(double lambda) { return std::make_unique<TrimmedMean>(lambda); }
+
+}  // namespace ballast::robust

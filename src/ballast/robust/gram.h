@@ -1,0 +1,56 @@
+#pragma once
+// Geometry of a table without its coordinates: the inner products of its rows relative to a centre,
+// and the distances between combinations of rows that follow from them.
+//
+// A point is a list of coefficients c that add up to 1 and stands for sum_k c_k x_k. Distances between
+// points do not depend on the centre. Everything is double precision; products are accurate relative
+// to |x_i - centre| |x_j - centre|, so the centre should be as near to the bulk of the rows as they
+// are to each other (see is_well_centred), however far away a few rows may be.
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "ballast/kernels/weights.h"
+
+namespace ballast::robust {
+
+class Gram {
+ public:
+  Gram(std::span<const double> products, std::size_t row_count) noexcept
+      : products_(products), row_count_(row_count) {}
+
+  std::size_t row_count() const noexcept { return row_count_; }
+  double product(std::size_t i, std::size_t j) const noexcept {
+    return products_[i * row_count_ + j];
+  }
+  double squared_distance(std::size_t i, std::size_t j) const noexcept {
+    return std::max(0.0, product(i, i) - 2.0 * product(i, j) + product(j, j));
+  }
+
+  // |sum_k v_k x_k|^2 for coefficients v that add up to 0 (a difference of points).
+  double squared_norm(std::span<const double> v) const noexcept;
+
+  // distances[i] = |x_i - point|^2.
+  void squared_distances(std::span<const double> point, std::span<double> distances) const noexcept;
+
+  // The row that is nearest to half of the weight: argmin over i of the weighted median of the
+  // distances from i. While honest rows hold more than half of the weight it lies among them.
+  // Requires: scratch of 2 * row_count() doubles.
+  struct Core {
+    std::size_t row;
+    double squared_radius;  // the weighted median of its squared distances
+  };
+  Core core(const kernels::Weights& weights, std::span<double> scratch) const noexcept;
+
+  // True if rounding is negligible at the scale of the core: its radius is not much smaller than the
+  // distance of the bulk of the rows from the centre.
+  bool is_well_centred(const Core& core, const kernels::Weights& weights,
+                       std::span<double> scratch) const noexcept;
+
+ private:
+  std::span<const double> products_;
+  std::size_t row_count_;
+};
+
+}  // namespace ballast::robust

@@ -1,0 +1,46 @@
+#pragma once
+// What a rule may ask about the rows it aggregates. Behind it stand rows seen for the first time
+// (fresh_rows.h), a table that remembers what it knows from one update to the next (row_table.h), or
+// mixtures of other rows (mixed_rows.h), so that each rule is written once.
+
+#include <cstdint>
+#include <span>
+
+#include "ballast/kernels/rows.h"
+#include "ballast/kernels/weights.h"
+#include "ballast/robust/gram.h"
+#include "ballast/robust/workspace.h"
+
+namespace ballast::robust {
+
+class Observed {
+ public:
+  virtual ~Observed() = default;
+
+  virtual std::size_t row_count() const noexcept = 0;
+  virtual std::size_t dim() const noexcept = 0;
+
+  // Inner products of the rows, centred well for these weights.
+  virtual Gram gram(const kernels::Weights& weights) = 0;
+
+  // |row_i|^2 and |row_i - point|^2.
+  virtual void squared_norms(std::span<double> norms) = 0;
+  virtual void squared_distances(std::span<const float> point, std::span<double> distances) = 0;
+
+  // The combination sum_k coefficients[k] * row_k.
+  virtual void combine(std::span<const double> coefficients, std::span<float> out) = 0;
+
+  // The coordinate-wise weighted median, and mean after trimming the share `trim` at either end.
+  virtual void median(const kernels::Weights& weights, std::span<float> out) = 0;
+  virtual void trimmed_mean(const kernels::Weights& weights, double trim, std::span<float> out) = 0;
+
+  // Writes out_r = sum_k coefficients(r, k) * row_k for all r.
+  virtual void mix(kernels::MatrixView coefficients, kernels::MutableRowsView out) = 0;
+
+  // Numbers the calls, for rules that draw random numbers.
+  virtual std::uint64_t draw() const noexcept = 0;
+
+  virtual Workspace& workspace() noexcept = 0;
+};
+
+}  // namespace ballast::robust

@@ -1,0 +1,19 @@
+#include "ballast/robust/rule.h"
+
+#include "ballast/base/check.h"
+
+namespace ballast::robust {
+
+void Rule::coefficients(Observed&, const kernels::Weights&, std::span<double>, Report&) const {
+  BALLAST_CHECK(is_combination(), "this rule has no coefficients");
+  BALLAST_CHECK(false, "a combination rule must override coefficients()");
+}
+
+void Rule::aggregate(Observed& observed, const kernels::Weights& weights, std::span<float> out,
+                     Report& report) const {
+  const std::span<double> c = observed.workspace().take<double>(observed.row_count());
+  coefficients(observed, weights, c, report);
+  observed.combine(c, out);
+}
+
+}  // namespace ballast::robust
