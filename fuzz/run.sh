@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Builds every fuzzer and runs each for SECONDS, one per core; fails if one of them finds something.
 #
-# A fuzzer starts from its corpus in the source tree, fuzz/NAME for the program NAME (named after
-# NAME.cc, so it ends in _fuzz), which stays as it is: what is new goes to build/fuzz/corpus/NAME,
-# and an input that fails to build/fuzz/findings.
+# NAME_fuzz.cc starts from its corpus in the source tree, fuzz/NAME, which stays as it is: what is
+# new goes to build/fuzz/corpus/NAME, and an input that fails to build/fuzz/findings.
 #
 # Usage: fuzz/run.sh SECONDS
 set -euo pipefail
@@ -17,11 +16,11 @@ cmake --build --preset fuzz -j "$(nproc)" -- --quiet
 
 shopt -s nullglob
 mapfile -t fuzzers < <(
-  find . -path ./build -prune -o -name '*_fuzz.cc' -exec basename -s .cc {} + | sort)
+  find . -path ./build -prune -o -name '*_fuzz.cc' -exec basename -s _fuzz.cc {} + | sort)
 for corpus in fuzz/*/; do
   name=$(basename "$corpus")
   if [[ " ${fuzzers[*]} " != *" $name "* ]]; then
-    echo "fuzz: $corpus belongs to no fuzzer: there is no $name.cc" >&2
+    echo "fuzz: $corpus belongs to no fuzzer: there is no ${name}_fuzz.cc" >&2
     exit 1
   fi
 done
@@ -30,7 +29,7 @@ fuzz_one() {
   local name=$1 log=$out/logs/$1.log corpora=("$out/corpus/$1")
   mkdir -p "${corpora[0]}"
   if [ -d "fuzz/$name" ]; then corpora+=("fuzz/$name"); fi
-  if ! "$out/bin/$name" -max_total_time="$seconds" -timeout=10 -print_final_stats=1 \
+  if ! "$out/bin/${name}_fuzz" -max_total_time="$seconds" -timeout=10 -print_final_stats=1 \
     -artifact_prefix="$out/findings/$name-" "${corpora[@]}" </dev/null >"$log" 2>&1; then
     echo "$name: failed; the end of $log says"
     tail -n 40 "$log"

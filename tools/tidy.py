@@ -38,7 +38,7 @@ THIRD_PARTY = {
     "openssl": ("openssl/",),
     "png": ("png.h",),
     "posix": ("arpa/", "dirent.h", "fcntl.h", "netdb.h", "netinet/", "poll.h", "pthread.h",
-              "sched.h", "sys/", "unistd.h"),
+              "sched.h", "signal.h", "spawn.h", "stdlib.h", "sys/", "unistd.h"),
     "protobuf": ("google/protobuf/",),
     "spdlog": ("spdlog/",),
     "sqlite": ("sqlite3.h",),
@@ -107,11 +107,13 @@ class File:
 
     @property
     def is_test(self):
-        return self.path.stem.endswith("_test") or self.path.parts[0] == "tests"
+        """A test, or a header that only tests include."""
+        return self.path.parts[0] == "tests" or re.fullmatch(r".*_test|test_.*", self.path.stem)
 
     @property
     def is_library(self):
-        return self.path.parts[0] == "src" and not re.search(r"_(test|bench|fuzz)$", self.path.stem)
+        is_tool = self.is_test or re.search(r"_(bench|fuzz)$", self.path.stem)
+        return self.path.parts[0] == "src" and not is_tool
 
     @property
     def room(self):
@@ -242,7 +244,7 @@ def library_breaches(file, header, ladder):
               "library to THIRD_PARTY in tools/tidy.py"
     elif library == "gtest":
         if not file.is_test:
-            yield "GoogleTest is for *_test.cc only"
+            yield "GoogleTest is for *_test.cc and test_*.h only"
     elif file.room in ladder:
         libraries = ladder[file.room].third_party
         if library not in libraries:

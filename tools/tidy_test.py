@@ -138,7 +138,11 @@ class TidyTest(unittest.TestCase):
 
     def test_gtest_outside_of_tests(self):
         self.assert_breach({"src/ballast/base/error.h": "#pragma once\n#include <gmock/gmock.h>\n"},
-                           "GoogleTest is for *_test.cc only")
+                           "GoogleTest is for *_test.cc and test_*.h only")
+
+    def test_gtest_in_a_header_for_tests(self):
+        self.assert_clean({"src/ballast/base/test_files.h":
+                           "#pragma once\n#include <gtest/gtest.h>\n"})
 
     def test_unknown_header(self):
         self.assert_breach({"src/ballast/base/error.h": '#pragma once\n#include "check.h"\n'},
