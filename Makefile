@@ -70,7 +70,7 @@ check-tsan: setup ## tests under the thread sanitizer
 
 check-fuzz: setup-check ## every fuzzer for FUZZ_SECONDS (default 30)
 	@echo "== check: fuzzers, $(FUZZ_SECONDS) s each"
-	@fuzz/run.sh $(FUZZ_SECONDS)
+	@fuzz/run.sh $(FUZZ_SECONDS) $(JOBS)
 
 format: setup-check ## lay out the code with clang-format
 	@tools/format.sh

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Builds every fuzzer and runs each for SECONDS, one per core; fails if one of them finds something.
+# Builds every fuzzer and runs each for SECONDS, JOBS at a time; fails if one finds something.
 #
 # NAME_fuzz.cc starts from its corpus in the source tree, fuzz/NAME, which stays as it is: what is
 # new goes to build/fuzz/corpus/NAME, and an input that fails to build/fuzz/findings.
 #
-# Usage: fuzz/run.sh SECONDS
+# Usage: fuzz/run.sh SECONDS [JOBS]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-seconds=${1:?usage: fuzz/run.sh SECONDS}
+seconds=${1:?usage: fuzz/run.sh SECONDS [JOBS]}
+jobs=${2:-$(nproc)}
 out=build/fuzz
 
 mkdir -p $out/corpus $out/findings $out/logs
 cmake --preset fuzz >$out/configure.log || { cat $out/configure.log; exit 1; }
-cmake --build --preset fuzz -j "$(nproc)" -- --quiet
+cmake --build --preset fuzz -j "$jobs" -- --quiet
 
 shopt -s nullglob
 mapfile -t fuzzers < <(
@@ -47,4 +48,4 @@ if [ ${#fuzzers[@]} -eq 0 ]; then
   echo "no fuzzers yet"
   exit 0
 fi
-printf '%s\n' "${fuzzers[@]}" | xargs -n 1 -P "$(nproc)" bash -c 'fuzz_one "$1"' fuzz_one
+printf '%s\n' "${fuzzers[@]}" | xargs -n 1 -P "$jobs" bash -c 'fuzz_one "$1"' fuzz_one
