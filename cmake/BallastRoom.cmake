@@ -1,7 +1,8 @@
 # ballast_library(NAME HEADERS ... SOURCES ... DEPS ... PRIVATE_DEPS ... TESTS ... FUZZERS ...)
 #
-# One room of the house: a static library ballast_NAME with the alias ballast::NAME, its public headers
-# installed, one test program with every test of the room, and one libFuzzer program per fuzz file.
+# One room of the house: a static library ballast_NAME with the alias ballast::NAME, its public
+# headers installed, one test program with every test of the room, and one libFuzzer program per
+# fuzz file.
 # The rooms named in DEPS are the only ones it may include (tools/tidy.py checks that).
 function(ballast_library NAME)
   cmake_parse_arguments(ROOM "" "" "HEADERS;SOURCES;DEPS;PRIVATE_DEPS;TESTS;FUZZERS" ${ARGN})
@@ -25,7 +26,8 @@ function(ballast_library NAME)
   endif()
 endfunction()
 
-# ballast_test(NAME SOURCES ... DEPS ... [LABEL unit]): a GoogleTest program, one ctest test per TEST.
+# ballast_test(NAME SOURCES ... DEPS ... [LABEL unit]): a GoogleTest program, one ctest test per
+# TEST.
 function(ballast_test NAME)
   cmake_parse_arguments(TEST "" "LABEL" "SOURCES;DEPS" ${ARGN})
   if(NOT TEST_LABEL)
@@ -33,7 +35,8 @@ function(ballast_test NAME)
   endif()
   add_executable(${NAME} ${TEST_SOURCES})
   target_include_directories(${NAME} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${NAME} PRIVATE ${TEST_DEPS} ballast_settings GTest::gmock GTest::gtest_main)
+  target_link_libraries(${NAME} PRIVATE
+    ${TEST_DEPS} ballast_settings GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${NAME} PROPERTIES LABELS ${TEST_LABEL} TIMEOUT 600 DISCOVERY_TIMEOUT 60)
 endfunction()
 

@@ -1,0 +1,85 @@
+# Everything one does with Ballast, one command per need; `make` alone lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 30
+
+# Configures and builds one preset. What CMake warns about is shown, the rest of what it says only
+# when it fails; Ninja shows its progress on a terminal.
+define build_preset
+@echo "== build: $(1)"
+@mkdir -p build
+@cmake --preset $(1) >build/configure-$(1).log || { cat build/configure-$(1).log; exit 1; }
+@cmake --build --preset $(1) -j $(JOBS) $(if $(MAKE_TERMOUT),,-- --quiet)
+endef
+
+define test_preset
+@echo "== test: $(1)"
+@ctest --preset $(1) -j $(JOBS)
+endef
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+setup: ## install the Debian packages that are missing
+	@tools/setup.sh
+
+build: ## build the library and the program build/bin/ballast
+	$(call build_preset,release)
+
+test: setup build ## set up, build, and run the whole test suite
+	$(call test_preset,release)
+
+demo: setup build ## set up, build, and show the program at work
+	@echo "== demo"
+	@tools/demo.sh
+
+bench: setup build ## set up, build, and measure the rules on this machine
+	@echo "== bench"
+	@build/bin/ballast bench
+
+install: build ## install into PREFIX (default /usr/local)
+	@echo "== install: $(PREFIX)"
+	@cmake --install build --prefix "$(PREFIX)" >build/install.log
+
+check: check-style check-format check-tidy check-asan check-tsan check-fuzz ## every check below
+
+check-style: setup ## include ladder, sizes, banned words: tools/tidy.py
+	@echo "== check: style"
+	@python3 -B tools/tidy.py
+
+check-format: setup-check ## clang-format would change nothing
+	@echo "== check: format"
+	@tools/format.sh --check
+
+check-tidy: setup-check ## clang-tidy finds nothing
+	@echo "== check: clang-tidy"
+	@tools/run-clang-tidy.sh $(JOBS)
+
+check-asan: setup ## tests under the address and undefined-behaviour sanitizers
+	$(call build_preset,asan)
+	$(call test_preset,asan)
+
+check-tsan: setup ## tests under the thread sanitizer
+	$(call build_preset,tsan)
+	$(call test_preset,tsan)
+
+check-fuzz: setup-check ## every fuzzer for FUZZ_SECONDS (default 30)
+	@echo "== check: fuzzers, $(FUZZ_SECONDS) s each"
+	@fuzz/run.sh $(FUZZ_SECONDS) $(JOBS)
+
+format: setup-check ## lay out the code with clang-format
+	@tools/format.sh
+
+clean: ## remove everything that was built
+	@rm -rf build
+
+setup-check:
+	@tools/setup.sh check
+
+.PHONY: help setup setup-check build test demo bench install clean format \
+  check check-style check-format check-tidy check-asan check-tsan check-fuzz
