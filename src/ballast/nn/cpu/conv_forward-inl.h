@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "ballast/nn/cpu/plan.h"
+#include "ballast/nn/cpu/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::nn::cpu {
@@ -43,8 +44,10 @@ HWY_INLINE void convolve(D d, const Stage& stage, const ConvBlock& block,
   const std::size_t lanes = hn::Lanes(d);
   const std::size_t line = stage.padded.width * lanes;
   const std::size_t plane = stage.padded.height * line;
+  BALLAST_UNROLL
   for (std::size_t c = 0; c < kChannels; ++c) {
     const auto start = hn::Set(d, block.bias ? block.bias[c] : 0.0f);
+    BALLAST_UNROLL
     for (std::size_t p = 0; p < kPositionBlock; ++p) sums[c][p] = start;
   }
   const float* HWY_RESTRICT weight = block.weights;
@@ -53,9 +56,12 @@ HWY_INLINE void convolve(D d, const Stage& stage, const ConvBlock& block,
       const std::size_t begin = i * plane + ky * line;
       for (std::size_t at = begin; at < begin + stage.kernel * lanes; at += lanes) {
         hn::Vec<D> weights[kChannels];
+        BALLAST_UNROLL
         for (std::size_t c = 0; c < kChannels; ++c) weights[c] = hn::Set(d, weight[c]);
+        BALLAST_UNROLL
         for (std::size_t p = 0; p < kPositionBlock; ++p) {
           const auto pixel = hn::Load(d, corners[p] + at);
+          BALLAST_UNROLL
           for (std::size_t c = 0; c < kChannels; ++c) {
             sums[c][p] = hn::MulAdd(weights[c], pixel, sums[c][p]);
           }
@@ -76,6 +82,7 @@ HWY_INLINE void pool_and_store(D d, const hn::Vec<D> (&values)[kPositionBlock], 
   const std::int32_t distance[kPositionBlock] = {0, 1, below, below + 1};
   auto best = values[0];
   auto code = hn::BitCast(d, hn::Zero(di));
+  BALLAST_UNROLL
   for (std::size_t p = 1; p < kPositionBlock; ++p) {
     const auto is_larger = hn::Gt(values[p], best);
     best = hn::IfThenElse(is_larger, values[p], best);
@@ -102,6 +109,7 @@ void conv_relu_pool_block(D d, const Stage& stage, const ConvBlock& block, std::
                                     corner + (width + 1) * lanes};
     ConvSums<D, kChannels> sums;
     convolve<D, kChannels>(d, stage, block, corners, sums);
+    BALLAST_UNROLL
     for (std::size_t c = 0; c < kChannels; ++c) {
       const std::size_t at = first + (c * stage.out.positions() + position) * lanes;
       pool_and_store(d, sums[c], width, floats + stage.output + at, floats + stage.winners + at);
@@ -119,6 +127,7 @@ void conv_block(D d, const Stage& stage, const ConvBlock& block, std::size_t til
     // The last block may repeat the last position; it then stores the same value again.
     std::size_t at[kPositionBlock];
     const float* corners[kPositionBlock];
+    BALLAST_UNROLL
     for (std::size_t p = 0; p < kPositionBlock; ++p) {
       at[p] = std::min(position + p, positions - 1);
       corners[p] =
@@ -126,7 +135,9 @@ void conv_block(D d, const Stage& stage, const ConvBlock& block, std::size_t til
     }
     ConvSums<D, kChannels> sums;
     convolve<D, kChannels>(d, stage, block, corners, sums);
+    BALLAST_UNROLL
     for (std::size_t c = 0; c < kChannels; ++c) {
+      BALLAST_UNROLL
       for (std::size_t p = 0; p < kPositionBlock; ++p) {
         hn::Store(sums[c][p], d, output + (c * positions + at[p]) * lanes);
       }

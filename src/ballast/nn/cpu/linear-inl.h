@@ -15,6 +15,7 @@
 
 #include "ballast/nn/cpu/plan.h"
 #include "ballast/nn/cpu/transpose-inl.h"
+#include "ballast/nn/cpu/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::nn::cpu {
@@ -36,22 +37,29 @@ template <class D, std::size_t kRows, std::size_t kVectors>
 HWY_INLINE void product_block(D d, const Product& p, std::size_t i, std::size_t j) {
   const std::size_t lanes = hn::Lanes(d);
   hn::Vec<D> sums[kRows][kVectors];
+  BALLAST_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
+    BALLAST_UNROLL
     for (auto& sum : sums[r]) sum = hn::Set(d, p.start ? p.start[i + r] : 0.0f);
   }
   for (std::size_t k = 0; k < p.inner; ++k) {
     const float* right = p.right.data + k * p.right.stride + j;
     const float* left = p.left + i * p.left_row + k * p.left_column;
     hn::Vec<D> values[kVectors];
+    BALLAST_UNROLL
     for (std::size_t v = 0; v < kVectors; ++v) values[v] = hn::LoadU(d, right + v * lanes);
+    BALLAST_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) {
       const auto factor = hn::Set(d, left[r * p.left_row]);
+      BALLAST_UNROLL
       for (std::size_t v = 0; v < kVectors; ++v) {
         sums[r][v] = hn::MulAdd(factor, values[v], sums[r][v]);
       }
     }
   }
+  BALLAST_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
+    BALLAST_UNROLL
     for (std::size_t v = 0; v < kVectors; ++v) {
       hn::StoreU(sums[r][v], d, p.out.data + (i + r) * p.out.stride + j + v * lanes);
     }

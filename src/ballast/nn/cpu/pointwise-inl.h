@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "ballast/nn/cpu/plan.h"
+#include "ballast/nn/cpu/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::nn::cpu {
@@ -54,6 +55,7 @@ void pool_forward(D d, const Plan& plan, const Stage& stage, float* floats) {
           floats + stage.input + (plane * stage.in.positions() + y * width + x) * lanes;
       auto best = hn::Load(d, corner);
       auto code = hn::BitCast(d, hn::Zero(di));
+      BALLAST_UNROLL
       for (std::size_t p = 1; p < 4; ++p) {
         const auto value = hn::Load(d, corner + distance[p] * lanes);
         const auto is_larger = hn::Gt(value, best);

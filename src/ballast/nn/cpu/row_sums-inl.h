@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "ballast/nn/cpu/transpose-inl.h"
+#include "ballast/nn/cpu/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::nn::cpu {
@@ -46,7 +47,9 @@ void add_row_block(const GroupedTerms& terms, MatrixView from, MutableMatrixView
   for (std::size_t group = 0; group < terms.groups; ++group) {
     float* target = to.data + terms.targets[group];
     hn::Vec<D> sums[kRows][kVectors];
+    BALLAST_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) {
+      BALLAST_UNROLL
       for (std::size_t v = 0; v < kVectors; ++v) {
         sums[r][v] = hn::LoadU(d, target + r * to.stride + v * lanes);
       }
@@ -55,14 +58,18 @@ void add_row_block(const GroupedTerms& terms, MatrixView from, MutableMatrixView
     for (std::int32_t t = terms.starts[group]; t < end; ++t) {
       const auto value = hn::Set(d, terms.values[t]);
       const float* row = from.data + terms.offsets[t];
+      BALLAST_UNROLL
       for (std::size_t r = 0; r < kRows; ++r) {
+        BALLAST_UNROLL
         for (std::size_t v = 0; v < kVectors; ++v) {
           sums[r][v] =
               hn::MulAdd(value, hn::LoadU(d, row + r * from.stride + v * lanes), sums[r][v]);
         }
       }
     }
+    BALLAST_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) {
+      BALLAST_UNROLL
       for (std::size_t v = 0; v < kVectors; ++v) {
         hn::StoreU(sums[r][v], d, target + r * to.stride + v * lanes);
       }
