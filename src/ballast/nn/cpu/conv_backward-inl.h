@@ -78,19 +78,35 @@ inline void find_corners(const ConvBackward& conv) {
   }
 }
 
-// [channel][in][ky][kx] to rows [ky][channel][kx][in], or back.
+// Calls visit with the offset of each kernel row in [channel][in][ky][kx], where it is a matrix of
+// one line of kernel values per input channel, and in [ky][channel][kx][in], where it is the
+// transpose.
 template <typename Visit>
-HWY_INLINE void for_each_weight(const ConvBackward& conv, Visit&& visit) {
-  const std::size_t kernel = conv.stage.kernel;
-  std::size_t plain = 0;
-  for (std::size_t c = 0; c < conv.stage.out.channels; ++c) {
-    for (std::size_t i = 0; i < conv.stage.in.channels; ++i) {
-      for (std::size_t ky = 0; ky < kernel; ++ky) {
-        const std::size_t row = (ky * conv.stage.out.channels + c) * conv.layout.row + i;
-        for (std::size_t kx = 0; kx < kernel; ++kx) visit(plain++, row + kx * conv.layout.pixel);
-      }
+HWY_INLINE void for_each_kernel_row(const ConvBackward& conv, Visit&& visit) {
+  const std::size_t kernel = conv.stage.kernel, channels = conv.stage.out.channels;
+  for (std::size_t c = 0; c < channels; ++c) {
+    for (std::size_t ky = 0; ky < kernel; ++ky) {
+      visit((c * conv.stage.in.channels * kernel + ky) * kernel,
+            (ky * channels + c) * conv.layout.row);
     }
   }
+}
+
+inline void pack_weights(const ConvBackward& conv, const float* weights) {
+  const std::size_t kernel = conv.stage.kernel;
+  std::fill_n(conv.row_weights, kernel * conv.row_plane(), 0.0f);
+  for_each_kernel_row(conv, [&](std::size_t plain, std::size_t row) HWY_ATTR {
+    transpose({weights + plain, kernel * kernel}, conv.stage.in.channels, kernel,
+              {conv.row_weights + row, conv.layout.pixel});
+  });
+}
+
+inline void unpack_weight_gradient(const ConvBackward& conv, float* gradient) {
+  const std::size_t kernel = conv.stage.kernel;
+  for_each_kernel_row(conv, [&](std::size_t plain, std::size_t row) HWY_ATTR {
+    transpose({conv.row_gradients + row, conv.layout.pixel}, kernel, conv.stage.in.channels,
+              {gradient + plain, kernel * kernel});
+  });
 }
 
 // One sample's living gradients, channel by channel; adds their sums to the bias's gradient.
@@ -151,12 +167,8 @@ inline void list_by_pixel(ConvBackward& conv) {
   }
 }
 
-inline void start_conv_backward(ConvBackward& conv, const float* weights) {
-  const std::size_t rows = conv.stage.kernel * conv.row_plane();
-  std::fill_n(conv.row_gradients, rows, 0.0f);
-  std::fill_n(conv.row_weights, rows, 0.0f);
-  for_each_weight(conv, [&](std::size_t plain, std::size_t row)
-                            HWY_ATTR { conv.row_weights[row] = weights[plain]; });
+inline void start_conv_backward(ConvBackward& conv) {
+  std::fill_n(conv.row_gradients, conv.stage.kernel * conv.row_plane(), 0.0f);
   find_corners(conv);
   conv.by_channel.groups = conv.stage.out.channels;
   conv.by_channel.starts[0] = 0;
@@ -207,7 +219,8 @@ inline void conv_backward(const Plan& plan, const Stage& stage, const float* par
   float* bias_gradient =
       weight_gradient + stage.out.channels * stage.in.channels * stage.kernel * stage.kernel;
   if (stage.bias) std::fill_n(bias_gradient, stage.out.channels, 0.0f);
-  start_conv_backward(conv, parameters + stage.parameter_offset);
+  start_conv_backward(conv);
+  if (gradient_in) pack_weights(conv, parameters + stage.parameter_offset);
   for (std::size_t sample = 0; sample < plan.samples; ++sample) {
     const std::size_t lane = sample % plan.lanes;
     if (lane == 0) {
@@ -222,8 +235,7 @@ inline void conv_backward(const Plan& plan, const Stage& stage, const float* par
              {conv.row_gradients, conv.row_plane()});
     if (gradient_in) image_backward(d, conv, gradient_in + sample * stage.in.size());
   }
-  for_each_weight(conv, [&](std::size_t plain, std::size_t row)
-                            HWY_ATTR { weight_gradient[plain] = conv.row_gradients[row]; });
+  unpack_weight_gradient(conv, weight_gradient);
 }
 
 }  // namespace HWY_NAMESPACE
