@@ -18,6 +18,8 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -29,6 +31,19 @@ HWY_BEFORE_NAMESPACE();
 namespace ballast::nn::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+
+// kSetBits[b] lists the bits of b that are set: the lanes to keep, first ones first. Highway has
+// Compress(), whose own table GCC copies to the stack in every call on AVX2.
+inline constexpr auto kSetBits = [] {
+  std::array<std::array<std::int32_t, 8>, 256> table{};
+  for (std::size_t bits = 0; bits < 256; ++bits) {
+    std::size_t used = 0;
+    for (std::int32_t bit = 0; bit < 8; ++bit) {
+      if (bits >> bit & 1) table[bits][used++] = bit;
+    }
+  }
+  return table;
+}();
 
 // The buffers of one convolution's backward pass, by name.
 struct ConvBackward {
@@ -109,6 +124,13 @@ inline void unpack_weight_gradient(const ConvBackward& conv, float* gradient) {
   });
 }
 
+template <class D>
+HWY_INLINE std::size_t mask_bits(D d, hn::Mask<D> mask) {
+  std::uint8_t bytes[8];
+  hn::StoreMaskBits(d, mask, bytes);
+  return bytes[0];
+}
+
 // One sample's living gradients, channel by channel; adds their sums to the bias's gradient.
 template <class D>
 void list_by_channel(D d, ConvBackward& conv, const float* gradients, const float* codes,
@@ -128,12 +150,14 @@ void list_by_channel(D d, ConvBackward& conv, const float* gradients, const floa
         is_alive = hn::And(is_alive, hn::RebindMask(d, hn::Gt(code, hn::Set(di, -1))));
         pixel = hn::Add(pixel, code);
       }
-      const auto alive_pixel = hn::Compress(pixel, hn::RebindMask(di, is_alive));
-      hn::StoreU(hn::Compress(gradient, is_alive), d, conv.by_channel.values + used);
+      const std::size_t bits = mask_bits(d, is_alive);
+      const auto order = hn::SetTableIndices(d, kSetBits[bits].data());
+      const auto alive_pixel = hn::BitCast(di, hn::TableLookupLanes(hn::BitCast(d, pixel), order));
+      hn::StoreU(hn::TableLookupLanes(gradient, order), d, conv.by_channel.values + used);
       hn::StoreU(alive_pixel, di, conv.pixels + used);
       hn::StoreU(hn::Mul(alive_pixel, pixel_stride), di, conv.by_channel.offsets + used);
       sum = hn::Add(sum, hn::IfThenElseZero(is_alive, gradient));
-      used += hn::CountTrue(d, is_alive);
+      used += static_cast<std::size_t>(std::popcount(bits));
     }
     conv.by_channel.starts[c + 1] = static_cast<std::int32_t>(used);
     if (bias_gradient) bias_gradient[c] += hn::GetLane(hn::SumOfLanes(d, sum));
