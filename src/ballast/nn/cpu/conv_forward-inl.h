@@ -37,13 +37,17 @@ struct ConvBlock {
 template <class D, std::size_t kChannels>
 using ConvSums = hn::Vec<D>[kChannels][kPositionBlock];
 
+// A function of its own, and its sums a local: a compiler that sees the loops around it, or that
+// two of the corners are neighbours, spends registers on what it learns and puts sums into memory
+// instead.
 template <class D, std::size_t kChannels>
-HWY_INLINE void convolve(D d, const Stage& stage, const ConvBlock& block,
-                         const float* const (&corners)[kPositionBlock],
-                         ConvSums<D, kChannels>& sums) {
+HWY_NOINLINE void convolve(D d, const Stage& stage, const ConvBlock& block,
+                           const float* const (&corners)[kPositionBlock],
+                           ConvSums<D, kChannels>& sums_out) {
   const std::size_t lanes = hn::Lanes(d);
   const std::size_t line = stage.padded.width * lanes;
   const std::size_t plane = stage.padded.height * line;
+  ConvSums<D, kChannels> sums;
   BALLAST_UNROLL
   for (std::size_t c = 0; c < kChannels; ++c) {
     const auto start = hn::Set(d, block.bias ? block.bias[c] : 0.0f);
@@ -69,6 +73,11 @@ HWY_INLINE void convolve(D d, const Stage& stage, const ConvBlock& block,
         weight += kChannels;
       }
     }
+  }
+  BALLAST_UNROLL
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    BALLAST_UNROLL
+    for (std::size_t p = 0; p < kPositionBlock; ++p) sums_out[c][p] = sums[c][p];
   }
 }
 
