@@ -37,7 +37,8 @@ Result<Shape> shape_after(const Conv2d& conv, const Shape& in) {
     return invalid_argument(
         fmt::format("a kernel of {} does not fit into {} x {}", conv.kernel, height, width));
   }
-  return checked({conv.channels, height - conv.kernel + 1, width - conv.kernel + 1});
+  BALLAST_TRY(const Shape padded, checked({in.channels, height, width}));
+  return checked({conv.channels, padded.height - conv.kernel + 1, padded.width - conv.kernel + 1});
 }
 
 Result<Shape> shape_after(const Linear& linear, const Shape& in) {

@@ -72,6 +72,7 @@ TEST(Network, RejectsSizesThatWouldOverflow) {
   EXPECT_THAT(error_of({{kHuge, kHuge, kHuge}, {Flatten{}}, 2}), HasSubstr("above"));
   EXPECT_THAT(error_of({{4, 1, 1}, {Linear{kHuge}}, 2}), HasSubstr("above"));
   EXPECT_THAT(error_of({{1, 4, 4}, {Conv2d{2, kHuge, kHuge - 1}}, 2}), HasSubstr("kernel"));
+  EXPECT_THAT(error_of({{1, 1, 1 << 20}, {Conv2d{2, 64, 63}}, 2}), HasSubstr("above"));
   EXPECT_THAT(error_of({{1 << 20, 1, 1}, {Linear{1 << 20}}, 2}), HasSubstr("parameters"));
 }
 

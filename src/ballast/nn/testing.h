@@ -2,10 +2,12 @@
 // What the tests of this room share: small networks of every kind of chain, random batches, and the
 // distance between two vectors.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ballast/base/rng.h"
@@ -54,6 +56,47 @@ inline std::vector<NamedNetwork> small_networks() {
       named("pool and norm first", {2, 9, 7},
             {MaxPool{}, BatchNorm{}, Conv2d{.channels = 4, .kernel = 3}, Flatten{}}, 8),
   };
+}
+
+// One layer that fits behind the shape, of a kind and size drawn at random.
+inline Layer random_layer(const Shape& in, Rng& rng) {
+  const std::size_t smallest = std::min(in.height, in.width);
+  switch (rng.below(in.positions() > 1 ? 6 : 4)) {
+    case 0:
+      return BatchNorm{};
+    case 1:
+      return Relu{};
+    case 2:
+      return Flatten{};
+    case 3:
+      if (in.positions() == 1) return Linear{1 + rng.below(40), rng.below(4) > 0};
+      return Relu{};
+    case 4:
+      if (smallest >= 2) return MaxPool{};
+      return Flatten{};
+    default:
+      const std::size_t kernel = 1 + rng.below(std::min<std::size_t>(smallest, 6));
+      return Conv2d{1 + rng.below(24), kernel, rng.below(std::min<std::size_t>(kernel, 3)),
+                    rng.below(4) > 0};
+  }
+}
+
+// Up to seven layers on images of up to 12 x 12, then a linear one.
+inline Network random_network(std::uint64_t seed) {
+  Rng rng(seed);
+  const std::size_t classes = 2 + rng.below(9);
+  NetworkSpec spec = {{1 + rng.below(11), 1 + rng.below(12), 1 + rng.below(12)}, {}, classes};
+  Shape shape = spec.input;
+  for (std::size_t count = rng.below(8); spec.layers.size() < count;) {
+    spec.layers.push_back(random_layer(shape, rng));
+    NetworkSpec so_far = spec;
+    so_far.layers.push_back(Flatten{});
+    so_far.layers.push_back(Linear{classes});
+    shape = Network::make(so_far).value().steps()[spec.layers.size() - 1].out;
+  }
+  spec.layers.push_back(Flatten{});
+  spec.layers.push_back(Linear{classes});
+  return Network::make(spec).value();
 }
 
 // Owns what a Batch looks at.
