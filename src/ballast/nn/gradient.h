@@ -44,8 +44,10 @@ struct Evaluation {
   std::size_t correct = 0;  // samples whose largest output, the first of equals, is their class
 };
 
-// Runs the network on any number of samples; batch normalisation uses the running statistics.
-// Requires: as above, batch.size() >= 0, statistics.size() == statistic_count().
+// Runs the network on any number of samples, none included; batch normalisation uses the running
+// statistics.
+// Requires: as above, and statistics.size() == statistic_count().
+// Cost: 16 samples at a time, so the workspace stays as small as for a batch of 16.
 Evaluation evaluate(const Network& network, std::span<const float> parameters,
                     std::span<const float> statistics, const Batch& batch, Workspace& workspace);
 

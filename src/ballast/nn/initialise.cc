@@ -29,22 +29,18 @@ std::size_t fan_in(const Step& step) {
 
 void initialise(const Network& network, std::uint64_t seed, std::span<float> parameters) {
   BALLAST_CHECK(parameters.size() == network.parameter_count(), "one value per parameter");
-  const auto tensors = network.parameters();
   std::uint32_t index = 0;
-  for (const Step& step : network.steps()) {
-    const std::size_t inputs = fan_in(step);
-    const double bound = inputs == 0 ? 0.0 : 1.0 / std::sqrt(static_cast<double>(inputs));
-    const auto end = &step == &network.steps().back() ? network.parameter_count()
-                                                      : (&step + 1)->parameter_offset;
-    for (; index < tensors.size() && tensors[index].offset < end; ++index) {
-      const auto values = parameters.subspan(tensors[index].offset, tensors[index].size());
-      if (inputs > 0) {
-        fill_uniform(Rng(RngKey{.seed = seed, .purpose = kPurpose, .owner = index}), bound, values);
-      } else {
-        const bool is_weight = tensors[index].offset == step.parameter_offset;
-        std::fill(values.begin(), values.end(), is_weight ? 1.0f : 0.0f);
-      }
+  for (const Tensor& tensor : network.parameters()) {
+    const Step& step = network.steps()[tensor.step];
+    const auto values = parameters.subspan(tensor.offset, tensor.size());
+    if (const std::size_t inputs = fan_in(step); inputs > 0) {
+      fill_uniform(Rng(RngKey{.seed = seed, .purpose = kPurpose, .owner = index}),
+                   1.0 / std::sqrt(static_cast<double>(inputs)), values);
+    } else {
+      const bool is_weight = tensor.offset == step.parameter_offset;
+      std::fill(values.begin(), values.end(), is_weight ? 1.0f : 0.0f);
     }
+    ++index;
   }
 }
 

@@ -146,12 +146,12 @@ Status Network::append(const Layer& layer) {
 }
 
 void Network::add_parameter(std::string name, std::vector<std::size_t> shape) {
-  parameters_.push_back({std::move(name), std::move(shape), parameter_count_});
+  parameters_.push_back({std::move(name), std::move(shape), parameter_count_, steps_.size() - 1});
   parameter_count_ += parameters_.back().size();
 }
 
 void Network::add_statistic(std::string name, std::vector<std::size_t> shape) {
-  statistics_.push_back({std::move(name), std::move(shape), statistic_count_});
+  statistics_.push_back({std::move(name), std::move(shape), statistic_count_, steps_.size() - 1});
   statistic_count_ += statistics_.back().size();
 }
 

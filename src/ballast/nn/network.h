@@ -26,6 +26,7 @@ struct Tensor {
   std::string name;
   std::vector<std::size_t> shape;
   std::size_t offset = 0;
+  std::size_t step = 0;  // index of its layer
 
   std::size_t size() const noexcept;
 };

@@ -2,11 +2,10 @@
 // and a pool at most one output position in four has a gradient at all, at a place of its own in
 // every sample, so the lanes here are not the samples: they run along a kernel row, whose kernel x
 // channels weights lie under as many contiguous values of the image (RowLayout in plan.h). Both
-// gradients are then sums of rows,
-//   weights: row(channel) += sum over the channel's living gradients g of g * image row(pixel of g)
-//   image:   row(pixel)   += sum over the pixel's living gradients g of g * weight row(channel of
-//   g)
-// and one kernel does both. Included once per SIMD target.
+// gradients are then sums of rows over living gradients g,
+//   of the weights: row(channel) += sum over the channel's g of g * image row(pixel of g)
+//   of the image:   row(pixel)   += sum over the pixel's g of g * weight row(channel of g)
+// and one kernel does both (row_sums-inl.h). Included once per SIMD target.
 
 #if defined(BALLAST_NN_CPU_CONV_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef BALLAST_NN_CPU_CONV_BACKWARD_INL_H_

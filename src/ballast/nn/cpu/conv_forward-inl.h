@@ -12,9 +12,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 
 #include "ballast/nn/cpu/plan.h"
+#include "ballast/nn/cpu/pointwise-inl.h"
+#include "ballast/nn/cpu/transpose-inl.h"
 #include "ballast/nn/cpu/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -81,27 +82,17 @@ HWY_NOINLINE void convolve(D d, const Stage& stage, const ConvBlock& block,
   }
 }
 
-// The largest of the four values of a pool, its ReLU, and which corner it came from: the distance
-// in pixels from the first corner, or -1 where the ReLU lets nothing through.
+// The pool and the ReLU of four sums. The winner is marked -1 where the ReLU lets nothing through.
 template <class D>
-HWY_INLINE void pool_and_store(D d, const hn::Vec<D> (&values)[kPositionBlock], std::size_t width,
-                               float* output, float* winner) {
+HWY_INLINE void store_pool(D d, const hn::Vec<D> (&values)[kPositionBlock], std::size_t width,
+                           float* output, float* winner) {
   const hn::RebindToSigned<D> di;
-  const std::int32_t below = static_cast<std::int32_t>(width);
-  const std::int32_t distance[kPositionBlock] = {0, 1, below, below + 1};
-  auto best = values[0];
-  auto code = hn::BitCast(d, hn::Zero(di));
-  BALLAST_UNROLL
-  for (std::size_t p = 1; p < kPositionBlock; ++p) {
-    const auto is_larger = hn::Gt(values[p], best);
-    best = hn::IfThenElse(is_larger, values[p], best);
-    code = hn::IfThenElse(is_larger, hn::BitCast(d, hn::Set(di, distance[p])), code);
-  }
+  const PoolWinner<D> won = largest_of_pool(d, values, width);
   // Not Max(): a NaN must stay one.
   const auto zero = hn::Zero(d);
-  const auto is_dead = hn::Le(best, zero);
-  hn::Store(hn::IfThenElse(is_dead, zero, best), d, output);
-  hn::Store(hn::IfThenElse(is_dead, hn::BitCast(d, hn::Set(di, -1)), code), d, winner);
+  const auto is_dead = hn::Le(won.value, zero);
+  hn::Store(hn::IfThenElse(is_dead, zero, won.value), d, output);
+  hn::Store(hn::IfThenElse(is_dead, hn::BitCast(d, hn::Set(di, -1)), won.corner), d, winner);
 }
 
 template <class D, std::size_t kChannels>
@@ -121,7 +112,7 @@ void conv_relu_pool_block(D d, const Stage& stage, const ConvBlock& block, std::
     BALLAST_UNROLL
     for (std::size_t c = 0; c < kChannels; ++c) {
       const std::size_t at = first + (c * stage.out.positions() + position) * lanes;
-      pool_and_store(d, sums[c], width, floats + stage.output + at, floats + stage.winners + at);
+      store_pool(d, sums[c], width, floats + stage.output + at, floats + stage.winners + at);
     }
   }
 }

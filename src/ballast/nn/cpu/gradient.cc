@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "ballast/base/check.h"
@@ -39,14 +38,22 @@ struct Call {
   Workspace& workspace;
 };
 
-// Replaces the outputs of one sample by the gradient of its loss; returns the loss.
-inline double loss_and_gradient(std::span<float> outputs, std::size_t label) {
+// The logarithm of the sum of the exponentials.
+inline double log_sum_exp(std::span<const float> outputs) {
   const double largest = *std::max_element(outputs.begin(), outputs.end());
   double sum = 0.0;
   for (const float output : outputs) sum += std::exp(output - largest);
-  const double loss = std::log(sum) + largest - outputs[label];
-  for (float& output : outputs) output = static_cast<float>(std::exp(output - largest) / sum);
-  outputs[label] -= 1.0f;
+  return std::log(sum) + largest;
+}
+
+// Replaces the outputs of one sample by `scale` times the gradient of its loss; returns the loss.
+inline double loss_and_gradient(std::span<float> outputs, std::size_t label, double scale) {
+  const double total = log_sum_exp(outputs);
+  const double loss = total - outputs[label];
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const double wanted = i == label ? 1.0 : 0.0;
+    outputs[i] = static_cast<float>(scale * (std::exp(outputs[i] - total) - wanted));
+  }
   return loss;
 }
 
@@ -164,14 +171,13 @@ double gradient_in_lanes(D d, const Call& call) {
   const std::size_t classes = call.network.classes();
   const std::span<float> outputs(floats + plan.shared.gradient_out, plan.samples * classes);
   to_samples(plan, floats + plan.outputs, classes, outputs.data());
+  const double scale = 1.0 / static_cast<double>(plan.samples);
   double loss = 0.0;
   for (std::size_t s = 0; s < plan.samples; ++s) {
-    loss += loss_and_gradient(outputs.subspan(s * classes, classes), call.batch.labels[s]);
+    loss += loss_and_gradient(outputs.subspan(s * classes, classes), call.batch.labels[s], scale);
   }
-  const auto samples = static_cast<float>(plan.samples);
-  for (float& output : outputs) output /= samples;
   backward(d, plan, call, floats, integers);
-  return loss / static_cast<double>(plan.samples);
+  return loss * scale;
 }
 
 template <class D>
@@ -185,26 +191,27 @@ Evaluation evaluate_in_lanes(D d, const Call& call) {
   Evaluation evaluation;
   for (std::size_t s = 0; s < plan.samples; ++s) {
     const auto sample = outputs.subspan(s * classes, classes);
+    const std::size_t label = call.batch.labels[s];
     const auto largest = std::max_element(sample.begin(), sample.end()) - sample.begin();
-    if (largest == call.batch.labels[s]) ++evaluation.correct;
-    evaluation.loss_sum += loss_and_gradient(sample, call.batch.labels[s]);
+    if (static_cast<std::size_t>(largest) == label) ++evaluation.correct;
+    evaluation.loss_sum += log_sum_exp(sample) - sample[label];
   }
   return evaluation;
 }
 
 // Half-width vectors where full ones would leave half of the last tile's lanes empty.
-inline bool is_narrow_enough(std::size_t samples) {
+inline bool prefers_narrow(std::size_t samples) {
   const std::size_t wide = hn::Lanes(Wide()), narrow = hn::Lanes(Narrow());
   return (samples + narrow - 1) / narrow * narrow < (samples + wide - 1) / wide * wide;
 }
 
 double run_gradient(const Call& call) {
-  if (is_narrow_enough(call.batch.size())) return gradient_in_lanes(Narrow(), call);
+  if (prefers_narrow(call.batch.size())) return gradient_in_lanes(Narrow(), call);
   return gradient_in_lanes(Wide(), call);
 }
 
 Evaluation run_evaluate(const Call& call) {
-  if (is_narrow_enough(call.batch.size())) return evaluate_in_lanes(Narrow(), call);
+  if (prefers_narrow(call.batch.size())) return evaluate_in_lanes(Narrow(), call);
   return evaluate_in_lanes(Wide(), call);
 }
 

@@ -79,7 +79,7 @@ TEST_F(Gradient, EqualsTheReferenceOnSmallNetworksAndOddBatches) {
     Workspace workspace;
     for (const auto& [name, network] : small_networks()) {
       SCOPED_TRACE(name);
-      for (const std::size_t samples : {2, 3, 8, 16, 17, 33}) {
+      for (const std::size_t samples : {2u, 3u, 8u, 16u, 17u, 33u}) {
         expect_equal_to_reference(network, samples, 17 + samples, workspace);
       }
     }

@@ -43,28 +43,42 @@ void relu_backward(D d, const Plan& plan, const Stage& stage, const float* gradi
 }
 
 template <class D>
-void pool_forward(D d, const Plan& plan, const Stage& stage, float* floats) {
+struct PoolWinner {
+  hn::Vec<D> value;
+  hn::Vec<D> corner;  // its distance in pixels from the first corner, as int32 bits
+};
+
+// The largest of the four values of a pool, row by row; the first of equals.
+template <class D>
+HWY_INLINE PoolWinner<D> largest_of_pool(D d, const hn::Vec<D> (&values)[4], std::size_t width) {
   const hn::RebindToSigned<D> di;
-  const std::size_t width = stage.in.width, lanes = hn::Lanes(d);
   const std::size_t distance[] = {0, 1, width, width + 1};
+  PoolWinner<D> won = {values[0], hn::BitCast(d, hn::Zero(di))};
+  BALLAST_UNROLL
+  for (std::size_t p = 1; p < 4; ++p) {
+    const auto is_larger = hn::Gt(values[p], won.value);
+    const auto corner = hn::BitCast(d, hn::Set(di, static_cast<std::int32_t>(distance[p])));
+    won = {hn::IfThenElse(is_larger, values[p], won.value),
+           hn::IfThenElse(is_larger, corner, won.corner)};
+  }
+  return won;
+}
+
+template <class D>
+void pool_forward(D d, const Plan& plan, const Stage& stage, float* floats) {
+  const std::size_t width = stage.in.width, lanes = hn::Lanes(d);
   std::size_t to = 0;
   for (std::size_t plane = 0; plane < plan.tiles * stage.in.channels; ++plane) {
     for (std::size_t position = 0; position < stage.out.positions(); ++position, to += lanes) {
       const std::size_t y = 2 * (position / stage.out.width), x = 2 * (position % stage.out.width);
-      const float* corner =
+      const float* upper =
           floats + stage.input + (plane * stage.in.positions() + y * width + x) * lanes;
-      auto best = hn::Load(d, corner);
-      auto code = hn::BitCast(d, hn::Zero(di));
-      BALLAST_UNROLL
-      for (std::size_t p = 1; p < 4; ++p) {
-        const auto value = hn::Load(d, corner + distance[p] * lanes);
-        const auto is_larger = hn::Gt(value, best);
-        const auto other = hn::Set(di, static_cast<std::int32_t>(distance[p]));
-        best = hn::IfThenElse(is_larger, value, best);
-        code = hn::IfThenElse(is_larger, hn::BitCast(d, other), code);
-      }
-      hn::Store(best, d, floats + stage.output + to);
-      hn::Store(code, d, floats + stage.winners + to);
+      const float* lower = upper + width * lanes;
+      const hn::Vec<D> values[] = {hn::Load(d, upper), hn::Load(d, upper + lanes),
+                                   hn::Load(d, lower), hn::Load(d, lower + lanes)};
+      const PoolWinner<D> won = largest_of_pool(d, values, width);
+      hn::Store(won.value, d, floats + stage.output + to);
+      hn::Store(won.corner, d, floats + stage.winners + to);
     }
   }
 }
