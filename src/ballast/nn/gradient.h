@@ -33,8 +33,8 @@ struct Batch {
 //
 // Requires: batch.size() >= 1; batch.images has input().size() values per label; every label is
 // below classes(); parameters and gradient_out have parameter_count() values; statistics_in_out is
-// empty or has statistic_count(). Cost: allocates only while the workspace has not yet seen so
-// large a batch or network.
+// empty or has statistic_count().
+// Cost: allocates only while the workspace has not yet seen so large a batch or network.
 double gradient(const Network& network, std::span<const float> parameters, const Batch& batch,
                 std::span<float> gradient_out, std::span<float> statistics_in_out,
                 Workspace& workspace);

@@ -15,8 +15,7 @@ namespace ballast::nn {
 
 // Limits on what a network read from outside may ask for.
 inline constexpr std::size_t kLayersMax = 64;
-inline constexpr std::size_t kActivationsMax =
-    std::size_t{1} << 24;  // values of one sample between two layers, padding included
+inline constexpr std::size_t kActivationsMax = std::size_t{1} << 24;  // of one sample, padded
 inline constexpr std::size_t kParametersMax = std::size_t{1} << 28;
 inline constexpr std::size_t kClassesMax = 256;  // labels are bytes
 
