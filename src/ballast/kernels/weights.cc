@@ -75,15 +75,16 @@ void Weights::assign_units(std::span<const std::uint64_t> units) {
   reduce();
 }
 
+// Divides by the greatest common divisor where that can make the sum fit into 32-bit lanes. Counts
+// that fit anyway stay as they are, so that one count growing by one leaves the others alone.
 void Weights::reduce() noexcept {
+  total_ = std::accumulate(units_.begin(), units_.end(), std::uint64_t{0});
+  BALLAST_CHECK(total_ < (std::uint64_t{1} << 62), "the sum of the weights overflows");
+  if (is_narrow()) return;
   std::uint64_t divisor = 0;
   for (const std::uint64_t unit : units_) divisor = std::gcd(divisor, unit);
-  total_ = 0;
-  for (std::uint64_t& unit : units_) {
-    unit /= divisor;
-    total_ += unit;
-  }
-  BALLAST_CHECK(total_ < (std::uint64_t{1} << 62), "the sum of the weights overflows");
+  for (std::uint64_t& unit : units_) unit /= divisor;
+  total_ /= divisor;
 }
 
 }  // namespace ballast::kernels

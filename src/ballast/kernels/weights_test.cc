@@ -19,10 +19,14 @@ std::vector<std::uint64_t> units_of(std::vector<double> weights) {
   return {made->units().begin(), made->units().end()};
 }
 
-TEST(Weights, KeepsWholeNumbersReducedByTheirCommonDivisor) {
-  EXPECT_THAT(units_of({3, 6, 9}), ElementsAre(1, 2, 3));
-  EXPECT_THAT(units_of({5}), ElementsAre(1));
+TEST(Weights, KeepsWholeNumbers) {
+  EXPECT_THAT(units_of({3, 6, 9}), ElementsAre(3, 6, 9));
+  EXPECT_THAT(units_of({5}), ElementsAre(5));
   EXPECT_THAT(units_of({1, 1e9}), ElementsAre(1, 1000000000));
+}
+
+TEST(Weights, DividesLargeWholeNumbersByTheirCommonDivisor) {
+  EXPECT_THAT(units_of({3e12, 6e12, 9e12}), ElementsAre(1, 2, 3));
 }
 
 TEST(Weights, KeepsBinaryFractionsExactly) {

@@ -7,9 +7,9 @@ class CoordinateWiseMedian final : public Rule {
  public:
   std::string text() const override { return "cwmed"; }
   bool is_combination() const noexcept override { return false; }
-  void aggregate(Observed& observed, const kernels::Weights& weights, std::span<float> out,
-                 Report&) const override {
-    observed.median(weights, out);
+  std::span<const float> aggregate(Observed& observed, const kernels::Weights& weights,
+                                   std::span<float> out, Report&) const override {
+    return observed.median(weights, out);
   }
 };
 

@@ -10,9 +10,10 @@ class TrimmedMean final : public Rule {
   explicit TrimmedMean(double lambda) : lambda_(lambda) {}
   std::string text() const override { return fmt::format("cwtm({})", lambda_); }
   bool is_combination() const noexcept override { return false; }
-  void aggregate(Observed& observed, const kernels::Weights& weights, std::span<float> out,
-                 Report&) const override {
+  std::span<const float> aggregate(Observed& observed, const kernels::Weights& weights,
+                                   std::span<float> out, Report&) const override {
     observed.trimmed_mean(weights, lambda_, out);
+    return out;
   }
 
  private:

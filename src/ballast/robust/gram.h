@@ -2,10 +2,10 @@
 // Geometry of a table without its coordinates: the inner products of its rows relative to a centre,
 // and the distances between combinations of rows that follow from them.
 //
-// A point is a list of coefficients c that add up to 1 and stands for sum_k c_k x_k. Distances between
-// points do not depend on the centre. Everything is double precision; products are accurate relative
-// to |x_i - centre| |x_j - centre|, so the centre should be as near to the bulk of the rows as they
-// are to each other (see is_well_centred), however far away a few rows may be.
+// A point is a list of coefficients c that add up to 1 and stands for sum_k c_k x_k. Distances
+// between points do not depend on the centre. Everything is double precision; products are accurate
+// relative to |x_i - centre| |x_j - centre|, so the centre should be as near to the bulk of the
+// rows as they are to each other (see is_well_centred), however far away a few rows may be.
 
 #include <algorithm>
 #include <cstddef>
@@ -43,8 +43,8 @@ class Gram {
   };
   Core core(const kernels::Weights& weights, std::span<double> scratch) const noexcept;
 
-  // True if rounding is negligible at the scale of the core: its radius is not much smaller than the
-  // distance of the bulk of the rows from the centre.
+  // True if rounding is negligible at the scale of the core: its radius is not much smaller than
+  // the distance of the bulk of the rows from the centre.
   bool is_well_centred(const Core& core, const kernels::Weights& weights,
                        std::span<double> scratch) const noexcept;
 

@@ -1,11 +1,12 @@
 #pragma once
 // What a rule may ask about the rows it aggregates. Behind it stand rows seen for the first time
-// (fresh_rows.h), a table that remembers what it knows from one update to the next (row_table.h), or
-// mixtures of other rows (mixed_rows.h), so that each rule is written once.
+// (fresh_rows.h), a table that remembers what it knows from one update to the next (row_table.h),
+// or mixtures of other rows (mixed_rows.h), so that each rule is written once.
 
 #include <cstdint>
 #include <span>
 
+#include "ballast/kernels/backend.h"
 #include "ballast/kernels/rows.h"
 #include "ballast/kernels/weights.h"
 #include "ballast/robust/gram.h"
@@ -30,12 +31,17 @@ class Observed {
   // The combination sum_k coefficients[k] * row_k.
   virtual void combine(std::span<const double> coefficients, std::span<float> out) = 0;
 
-  // The coordinate-wise weighted median, and mean after trimming the share `trim` at either end.
-  virtual void median(const kernels::Weights& weights, std::span<float> out) = 0;
+  // The coordinate-wise weighted median: written to `out`, or returned where it is kept anyway
+  // (until the next call).
+  virtual std::span<const float> median(const kernels::Weights& weights, std::span<float> out) = 0;
+
+  // The coordinate-wise weighted mean after trimming the share `trim` at either end.
   virtual void trimmed_mean(const kernels::Weights& weights, double trim, std::span<float> out) = 0;
 
   // Writes out_r = sum_k coefficients(r, k) * row_k for all r.
   virtual void mix(kernels::MatrixView coefficients, kernels::MutableRowsView out) = 0;
+
+  virtual const kernels::Backend& backend() const noexcept = 0;
 
   // Numbers the calls, for rules that draw random numbers.
   virtual std::uint64_t draw() const noexcept = 0;

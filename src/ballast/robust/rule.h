@@ -1,6 +1,6 @@
 #pragma once
-// An aggregation rule: rows and their weights in, one vector out. Rules are immutable values without
-// state; what is remembered between calls lives in the Observed they are given.
+// An aggregation rule: rows and their weights in, one vector out. Rules are immutable values
+// without state; what is remembered between calls lives in the Observed they are given.
 //
 // Contract of every rule: finite rows give a finite result whatever their size; permuting the rows
 // changes nothing (ties are broken by row number, bucketing draws); scaling all weights changes
@@ -35,17 +35,19 @@ class Rule {
   // Whether the rule can aggregate so many rows; the error says why not.
   virtual Status check_row_count(std::size_t) const { return {}; }
 
-  // True if the result is a combination of the rows whose coefficients follow from inner products and
-  // weights alone: then coefficients() gives it without touching a coordinate.
+  // True if the result is a combination of the rows whose coefficients follow from inner products
+  // and weights alone: then coefficients() gives it without touching a coordinate.
   virtual bool is_combination() const noexcept = 0;
 
   // Requires: is_combination(). The coefficients add up to 1.
   virtual void coefficients(Observed& observed, const kernels::Weights& weights,
                             std::span<double> coefficients, Report& report) const;
 
-  // Writes the result. Requires: as many weights as rows, check_row_count() holds, out.size() == dim.
-  virtual void aggregate(Observed& observed, const kernels::Weights& weights, std::span<float> out,
-                         Report& report) const;
+  // The result: written to `out`, or returned where the observed rows keep it anyway. What `out`
+  // holds in that case is unspecified. Requires: as many weights as rows, check_row_count() holds,
+  // out.size() == dim.
+  virtual std::span<const float> aggregate(Observed& observed, const kernels::Weights& weights,
+                                           std::span<float> out, Report& report) const;
 };
 
 using RulePointer = std::unique_ptr<const Rule>;

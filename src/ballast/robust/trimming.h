@@ -13,8 +13,8 @@ namespace ballast::robust {
 // decimal that a double cannot hold exactly; sums this close to a threshold count as reaching it.
 inline constexpr double kShareTolerance = 1e-12;
 
-// Takes rows in order of distance (ties by row number) until their shares of the total weight add up
-// to `share`, the last one in part. Writes to kept[i] the fraction of row i that was taken.
+// Takes rows in order of distance (ties by row number) until their shares of the total weight add
+// up to `share`, the last one in part. Writes to kept[i] the fraction of row i that was taken.
 void keep_nearest(std::span<const double> distances, const kernels::Weights& weights, double share,
                   Workspace& workspace, std::span<double> kept);
 

@@ -16,9 +16,9 @@ class Unweighted final : public Rule {
                     Report& report) const override {
     base_->coefficients(observed, kernels::Weights::equal(weights.size()), c, report);
   }
-  void aggregate(Observed& observed, const kernels::Weights& weights, std::span<float> out,
-                 Report& report) const override {
-    base_->aggregate(observed, kernels::Weights::equal(weights.size()), out, report);
+  std::span<const float> aggregate(Observed& observed, const kernels::Weights& weights,
+                                   std::span<float> out, Report& report) const override {
+    return base_->aggregate(observed, kernels::Weights::equal(weights.size()), out, report);
   }
 
  private:

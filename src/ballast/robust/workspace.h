@@ -1,6 +1,6 @@
 #pragma once
-// Scratch memory of the rules, owned by the caller and used again from call to call: after the first
-// calls of a size nothing is allocated any more.
+// Scratch memory of the rules, owned by the caller and used again from call to call: after the
+// first calls of a size nothing is allocated any more.
 
 #include <cstddef>
 #include <span>

@@ -1,0 +1,62 @@
+#include "ballast/robust/aggregate.h"
+
+#include <fmt/core.h>
+
+#include "ballast/base/check.h"
+#include "ballast/robust/fresh_rows.h"
+
+namespace ballast::robust {
+namespace {
+
+Status check_sizes(const Rule& rule, kernels::RowsView rows, std::span<const double> weights,
+                   std::span<float> out) {
+  if (rows.row_count() == 0 || rows.dim() == 0) {
+    return invalid_argument("there is nothing to aggregate: no rows, or rows of length 0");
+  }
+  if (weights.size() != rows.row_count()) {
+    return invalid_argument(fmt::format("there are {} rows but {} weights; give one weight per row",
+                                        rows.row_count(), weights.size()));
+  }
+  if (out.size() != rows.dim()) {
+    return invalid_argument(fmt::format("the rows have {} values but the output has room for {}",
+                                        rows.dim(), out.size()));
+  }
+  return rule.check_row_count(rows.row_count());
+}
+
+}  // namespace
+
+Status check_finite(kernels::RowsView rows, const kernels::Backend& backend) {
+  for (std::size_t i = 0; i < rows.row_count(); ++i) {
+    if (!backend.all_finite(rows.row(i))) {
+      return invalid_argument(
+          fmt::format("row {} holds a NaN or an infinity; leave it out or mend it", i));
+    }
+  }
+  return {};
+}
+
+void aggregate_unchecked(const Rule& rule, kernels::RowsView rows, const kernels::Weights& weights,
+                         std::span<float> out, const kernels::Backend& backend,
+                         Workspace& workspace, const AggregateOptions& options, Report& report) {
+  workspace.reset();
+  report.kept.clear();
+  report.iterations = 0;
+  FreshRows fresh(rows, backend, workspace, options.draw);
+  const std::span<const float> result = rule.aggregate(fresh, weights, out, report);
+  BALLAST_CHECK(result.data() == out.data(), "fresh rows keep no results");
+  if (report.kept.empty()) report.kept.assign(rows.row_count(), 1.0);
+}
+
+Result<Report> aggregate(const Rule& rule, kernels::RowsView rows, std::span<const double> weights,
+                         std::span<float> out, const kernels::Backend& backend,
+                         Workspace& workspace, const AggregateOptions& options) {
+  BALLAST_TRY_STATUS(check_sizes(rule, rows, weights, out));
+  BALLAST_TRY(const kernels::Weights exact, kernels::Weights::make(weights));
+  BALLAST_TRY_STATUS(check_finite(rows, backend));
+  Report report;
+  aggregate_unchecked(rule, rows, exact, out, backend, workspace, options, report);
+  return report;
+}
+
+}  // namespace ballast::robust

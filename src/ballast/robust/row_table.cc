@@ -1,0 +1,184 @@
+#include "ballast/robust/row_table.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ballast/base/check.h"
+#include "ballast/robust/fresh_rows.h"
+
+namespace ballast::robust {
+namespace {
+
+// Rows that lie a multiple of the page size apart compete for the same few lines of the first-level
+// cache; starting each a few lines later than the one before keeps them apart.
+constexpr std::size_t kStaggerLines = 5;
+constexpr std::size_t kLineFloats = kCacheLineBytes / sizeof(float);
+constexpr std::size_t kPageLines = 64;
+
+std::size_t stagger(std::size_t row) { return row * kStaggerLines % kPageLines * kLineFloats; }
+
+}  // namespace
+
+RowTable::RowTable(RulePointer rule, std::unique_ptr<kernels::Backend> backend,
+                   std::size_t rows_max, std::size_t dim)
+    : rule_(std::move(rule)), backend_(std::move(backend)), dim_(dim), slots_(rows_max) {
+  BALLAST_CHECK(rows_max >= 1 && dim >= 1, "a table needs room for a row");
+  result_.resize(dim);
+}
+
+Status RowTable::put(std::size_t row, std::span<const float> values, double weight) {
+  if (row >= slots_.size()) {
+    return invalid_argument(fmt::format("row {} is past the last one, {}", row, slots_.size() - 1));
+  }
+  if (values.size() != dim_) {
+    return invalid_argument(
+        fmt::format("row {} has {} values instead of {}", row, values.size(), dim_));
+  }
+  if (!(weight > 0.0) || !std::isfinite(weight)) {
+    return invalid_argument(
+        fmt::format("the weight of row {} is {}; it must be positive and finite", row, weight));
+  }
+  if (!backend_->all_finite(values)) {
+    return invalid_argument(fmt::format("row {} holds a NaN or an infinity", row));
+  }
+  replace(row, values, weight);
+  return {};
+}
+
+// The new values go where the row replaced before lay, so that the old ones of this row survive
+// until the median has been brought up to date.
+void RowTable::replace(std::size_t row, std::span<const float> values, double weight) {
+  Slot& slot = slots_[row];
+  if (spare_.memory.empty()) spare_ = Row(dim_, stagger(slots_.size()));
+  std::ranges::copy(values, spare_.data());
+  slot.weight = weight;
+  slot.has_products = false;
+  if (slot.is_filled) {
+    std::swap(slot.values, spare_);
+    const std::size_t index = index_of(row);
+    pointers_[index] = slot.values.data();
+    median_changes_.note(index);
+    return;
+  }
+  slot.values = std::move(spare_);
+  spare_ = Row(dim_, stagger(row));
+  slot.is_filled = true;
+  refill_pointers();
+}
+
+Status RowTable::set_weight(std::size_t row, double weight) {
+  if (!has(row)) return invalid_argument(fmt::format("row {} does not exist", row));
+  if (!(weight > 0.0) || !std::isfinite(weight)) {
+    return invalid_argument(
+        fmt::format("the weight of row {} is {}; it must be positive and finite", row, weight));
+  }
+  slots_[row].weight = weight;
+  return {};
+}
+
+void RowTable::remove(std::size_t row) {
+  if (!has(row)) return;
+  slots_[row] = Slot{};
+  refill_pointers();
+}
+
+std::size_t RowTable::index_of(std::size_t row) const noexcept {
+  return static_cast<std::size_t>(std::ranges::lower_bound(filled_, row) - filled_.begin());
+}
+
+// After a row came or went: every remembered product is in the wrong place.
+void RowTable::refill_pointers() {
+  filled_.clear();
+  pointers_.clear();
+  for (std::size_t row = 0; row < slots_.size(); ++row) {
+    if (!slots_[row].is_filled) continue;
+    slots_[row].has_products = false;
+    filled_.push_back(row);
+    pointers_.push_back(slots_[row].values.data());
+  }
+  products_.assign(filled_.size() * filled_.size(), 0.0);
+  median_changes_.note_many();
+}
+
+Result<std::span<const float>> RowTable::aggregate(std::uint64_t draw) {
+  if (filled_.empty()) return invalid_argument("the table has no rows yet");
+  BALLAST_TRY_STATUS(rule_->check_row_count(filled_.size()));
+  workspace_.reset();
+  const std::span<double> weights = workspace_.take<double>(filled_.size());
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = slots_[filled_[i]].weight;
+  BALLAST_TRY_STATUS(weights_.assign(weights));
+  draw_ = draw;
+  report_.kept.clear();
+  report_.iterations = 0;
+  const std::span<const float> result = rule_->aggregate(*this, weights_, result_, report_);
+  if (report_.kept.empty()) report_.kept.assign(filled_.size(), 1.0);
+  return result;
+}
+
+// Recomputes the products of the rows that changed: row by row while those are few, else all at
+// once.
+void RowTable::refresh_products() {
+  const std::size_t m = filled_.size();
+  const auto stale = static_cast<std::size_t>(
+      std::ranges::count_if(filled_, [&](std::size_t row) { return !slots_[row].has_products; }));
+  if (2 * stale > m) {
+    backend_->inner_products(rows(), 0, m, centre_, products_);
+  } else if (stale > 0) {
+    for (std::size_t i = 0; i < m; ++i) {
+      if (slots_[filled_[i]].has_products) continue;
+      const std::span<double> row = std::span(products_).subspan(i * m, m);
+      backend_->inner_products(rows(), i, i + 1, centre_, row);
+      for (std::size_t j = 0; j < m; ++j) products_[j * m + i] = row[j];
+    }
+  }
+  for (const std::size_t row : filled_) slots_[row].has_products = true;
+}
+
+Gram RowTable::gram(const kernels::Weights& weights) {
+  const std::size_t m = filled_.size();
+  refresh_products();
+  const Gram gram(products_, m);
+  const std::span<double> scratch = workspace_.take<double>(2 * m);
+  const Gram::Core core = gram.core(weights, scratch);
+  if (!gram.is_well_centred(core, weights, scratch)) {
+    const auto row = rows().row(core.row);
+    AlignedVector<float> centre(row.begin(), row.end());
+    const std::size_t better =
+        compute_gram(rows(), *backend_, weights, centre, workspace_, products_);
+    if (better < m) centre.assign(rows().row(better).begin(), rows().row(better).end());
+    centre_ = std::move(centre);
+  }
+  return gram;
+}
+
+void RowTable::squared_norms(std::span<double> norms) {
+  backend_->squared_distances(rows(), {}, norms);
+}
+
+void RowTable::squared_distances(std::span<const float> point, std::span<double> distances) {
+  backend_->squared_distances(rows(), point, distances);
+}
+
+void RowTable::combine(std::span<const double> coefficients, std::span<float> out) {
+  float* const out_rows[] = {out.data()};
+  backend_->mix(rows(), kernels::MatrixView(coefficients, filled_.size()),
+                kernels::MutableRowsView(out_rows, out.size()));
+}
+
+std::span<const float> RowTable::median(const kernels::Weights& weights, std::span<float>) {
+  const auto result = follower_.update(rows(), weights, median_changes_, spare_.view(), *backend_);
+  median_changes_.clear();
+  return result;
+}
+
+void RowTable::trimmed_mean(const kernels::Weights& weights, double trim, std::span<float> out) {
+  backend_->weighted_trimmed_mean(rows(), weights, trim, out);
+}
+
+void RowTable::mix(kernels::MatrixView coefficients, kernels::MutableRowsView out) {
+  backend_->mix(rows(), coefficients, out);
+}
+
+}  // namespace ballast::robust

@@ -1,0 +1,106 @@
+#pragma once
+// The stateful form of a rule, for a server that replaces one row per update: it remembers what the
+// rule needs (inner products, medians) and brings that up to date instead of starting over.
+//
+// The result equals that of the stateless form on the same rows and weights: bit for bit for cwmed,
+// as exactly as double precision allows for the others.
+//
+// Thread-safety: one thread at a time. Memory: (rows_max + 2) * dim floats, plus what the rule
+// keeps.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ballast/base/aligned.h"
+#include "ballast/robust/median_follower.h"
+#include "ballast/robust/rule.h"
+
+namespace ballast::robust {
+
+class RowTable final : private Observed {
+ public:
+  // Requires: rows_max >= 1, dim >= 1.
+  RowTable(RulePointer rule, std::unique_ptr<kernels::Backend> backend, std::size_t rows_max,
+           std::size_t dim);
+
+  // Replaces row `row`, or makes it exist, with the given weight. Refuses, and changes nothing,
+  // when the row number or size is wrong, a value is not finite or the weight is not positive and
+  // finite.
+  Status put(std::size_t row, std::span<const float> values, double weight);
+
+  // Changes a weight alone. Refuses for a row that does not exist.
+  Status set_weight(std::size_t row, double weight);
+
+  // Makes the row not exist; nothing happens if it did not.
+  void remove(std::size_t row);
+
+  bool has(std::size_t row) const noexcept { return row < slots_.size() && slots_[row].is_filled; }
+  std::size_t filled_count() const noexcept { return filled_.size(); }
+  const Rule& rule() const noexcept { return *rule_; }
+
+  // The rule's result over the rows that exist; valid until the table changes. An error if there
+  // are none, or more than the rule takes.
+  Result<std::span<const float>> aggregate(std::uint64_t draw = 0);
+
+  // What the last aggregate() told; kept[i] belongs to the i-th existing row in order of number.
+  const Report& report() const noexcept { return report_; }
+
+ private:
+  // One row's memory, starting `offset` floats into its allocation.
+  struct Row {
+    Row() = default;
+    Row(std::size_t dim, std::size_t offset) : memory(offset + dim), start(offset) {}
+    float* data() noexcept { return memory.data() + start; }
+    std::span<const float> view() const noexcept { return std::span(memory).subspan(start); }
+
+    AlignedVector<float> memory;
+    std::size_t start = 0;
+  };
+
+  struct Slot {
+    Row values;
+    double weight = 0.0;
+    bool is_filled = false;
+    bool has_products = false;
+  };
+
+  // Observed, over the rows that exist.
+  std::size_t row_count() const noexcept override { return filled_.size(); }
+  std::size_t dim() const noexcept override { return dim_; }
+  Gram gram(const kernels::Weights& weights) override;
+  void squared_norms(std::span<double> norms) override;
+  void squared_distances(std::span<const float> point, std::span<double> distances) override;
+  void combine(std::span<const double> coefficients, std::span<float> out) override;
+  std::span<const float> median(const kernels::Weights& weights, std::span<float> out) override;
+  void trimmed_mean(const kernels::Weights& weights, double trim, std::span<float> out) override;
+  void mix(kernels::MatrixView coefficients, kernels::MutableRowsView out) override;
+  const kernels::Backend& backend() const noexcept override { return *backend_; }
+  std::uint64_t draw() const noexcept override { return draw_; }
+  Workspace& workspace() noexcept override { return workspace_; }
+
+  kernels::RowsView rows() const noexcept { return {pointers_, dim_}; }
+  std::size_t index_of(std::size_t row) const noexcept;
+  void replace(std::size_t row, std::span<const float> values, double weight);
+  void refill_pointers();
+  void refresh_products();
+
+  RulePointer rule_;
+  std::unique_ptr<kernels::Backend> backend_;
+  std::size_t dim_;
+  std::vector<Slot> slots_;
+  std::vector<std::size_t> filled_;     // numbers of the existing rows, in order
+  std::vector<const float*> pointers_;  // their values
+  Row spare_;                           // values of the row replaced last, before that
+  std::vector<double> products_;        // of the existing rows, current where has_products
+  AlignedVector<float> centre_;         // of the products; empty: the origin
+  MedianFollower follower_;
+  RowChanges median_changes_;  // since the follower looked last
+  AlignedVector<float> result_;
+  kernels::Weights weights_;
+  Workspace workspace_;
+  Report report_;
+  std::uint64_t draw_ = 0;
+};
+
+}  // namespace ballast::robust
