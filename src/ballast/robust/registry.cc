@@ -67,8 +67,9 @@ constexpr std::array kEntries = {
     RuleEntry{"mean", "mean", "weighted mean; not robust", "-"},
     RuleEntry{"cwmed", "cwmed", "weighted coordinate-wise median, ties exact",
               "Yin et al. 2018; Dahan and Levy 2024"},
-    RuleEntry{"gm", "gm(tolerance=1e-6) or gm(iterations=N, start=mean|zero)",
-              "weighted geometric median, converged", "Chen et al. 2017; Dahan and Levy 2024"},
+    RuleEntry{"gm", "gm(tolerance=1e-6)",
+              "weighted geometric median, converged; gm(iterations=N) stops early",
+              "Chen et al. 2017; Dahan and Levy 2024"},
     RuleEntry{
         "ctma", "ctma(BASE, LAMBDA)",
         "weighted mean of the rows nearest to BASE, the farthest LAMBDA of the weight trimmed",

@@ -1,0 +1,153 @@
+#include "bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "ballast/base/aligned.h"
+#include "ballast/base/rng.h"
+#include "ballast/robust/aggregate.h"
+#include "ballast/robust/registry.h"
+#include "ballast/robust/row_table.h"
+
+namespace ballast::apps {
+namespace {
+
+constexpr int kWarmUpCalls = 20;  // enough for the median follower to choose its way
+constexpr int kCallsMin = 11;
+constexpr double kMeasureMs = 700.0;  // and no more than this once there are enough calls
+constexpr int kStreamReads = 7;
+
+double now_ms() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double, std::milli>(since).count();
+}
+
+double lower_quartile(std::vector<double> times) {
+  std::ranges::sort(times);
+  return times[times.size() / 4];
+}
+
+// A table of normal rows with counts as after many updates that arrive in proportion to the row's
+// number, and an endless supply of noise.
+class Workload {
+ public:
+  explicit Workload(const BenchSize& size)
+      : size_(size), values_(size.rows * size.dim), noise_(2 * size.dim), rng_(1) {
+    for (float& value : values_) value = static_cast<float>(rng_.normal());
+    for (float& value : noise_) value = static_cast<float>(rng_.normal());
+    for (std::size_t i = 0; i < size.rows; ++i) {
+      pointers_.push_back(values_.data() + i * size.dim);
+      counts_.push_back(100.0 * static_cast<double>(i + 1));
+    }
+  }
+
+  kernels::RowsView view() const { return {pointers_, size_.dim}; }
+  std::span<const double> counts() const { return counts_; }
+
+  // Replaces the next row's values by a move of the given kind and counts the update.
+  std::size_t move_next_row(BenchMode mode) {
+    const std::size_t row = next_++ % size_.rows;
+    const float keep = mode == BenchMode::kNoisy ? 0.75f : 1.0f;
+    const float add = mode == BenchMode::kNoisy ? 0.66f : 0.01f;
+    const float* noise = noise_.data() + rng_.below(size_.dim);
+    float* values = values_.data() + row * size_.dim;
+    for (std::size_t j = 0; j < size_.dim; ++j) values[j] = keep * values[j] + add * noise[j];
+    counts_[row] += 1.0;
+    return row;
+  }
+
+ private:
+  BenchSize size_;
+  AlignedVector<float> values_;
+  AlignedVector<float> noise_;
+  std::vector<const float*> pointers_;
+  std::vector<double> counts_;
+  Rng rng_;
+  std::size_t next_ = 0;
+};
+
+// Reads the whole table, as fast as this machine can: the finiteness check is a read and a maximum.
+void time_reads(const Workload& work, const kernels::Backend& backend, std::vector<double>& times) {
+  for (int read = 0; read < kStreamReads; ++read) {
+    const double start = now_ms();
+    for (std::size_t i = 0; i < work.view().row_count(); ++i) {
+      if (!backend.all_finite(work.view().row(i))) return;
+    }
+    times.push_back(now_ms() - start);
+  }
+}
+
+// Calls until there are enough times. `call` returns its own duration.
+template <typename Call>
+std::vector<double> repeat(const Call& call) {
+  for (int warm_up = 0; warm_up < kWarmUpCalls; ++warm_up) call();
+  std::vector<double> times;
+  const double start = now_ms();
+  while (times.size() < kCallsMin || now_ms() - start < kMeasureMs) times.push_back(call());
+  return times;
+}
+
+std::vector<double> time_full(const robust::Rule& rule, const Workload& work,
+                              const kernels::Backend& backend, std::size_t dim) {
+  robust::Workspace workspace;
+  robust::Report report;
+  AlignedVector<float> out(dim);
+  const kernels::Weights weights = *kernels::Weights::make(work.counts());
+  return repeat([&] {
+    const double start = now_ms();
+    robust::aggregate_unchecked(rule, work.view(), weights, out, backend, workspace, {}, report);
+    return now_ms() - start;
+  });
+}
+
+Result<std::vector<double>> time_incremental(robust::RulePointer rule, BenchMode mode,
+                                             Workload& work, const BenchSize& size) {
+  robust::RowTable table(std::move(rule), kernels::make_cpu_backend(size.threads), size.rows,
+                         size.dim);
+  for (std::size_t i = 0; i < size.rows; ++i) {
+    BALLAST_TRY_STATUS(table.put(i, work.view().row(i), work.counts()[i]));
+  }
+  BALLAST_TRY_STATUS(table.aggregate());
+  return repeat([&] {
+    const std::size_t row = work.move_next_row(mode);
+    const double start = now_ms();
+    const bool is_done = table.put(row, work.view().row(row), work.counts()[row]).has_value() &&
+                         table.aggregate().has_value();
+    return is_done ? now_ms() - start : 0.0;
+  });
+}
+
+}  // namespace
+
+std::string_view to_string(BenchMode mode) noexcept {
+  switch (mode) {
+    case BenchMode::kFull:
+      return "full";
+    case BenchMode::kNoisy:
+      return "noisy";
+    case BenchMode::kSettled:
+      return "settled";
+  }
+  return "";
+}
+
+Result<BenchResult> bench_rule(std::string_view text, BenchMode mode, const BenchSize& size) {
+  BALLAST_TRY(robust::RulePointer rule, robust::parse_rule(text));
+  BALLAST_TRY_STATUS(rule->check_row_count(size.rows));
+  const auto backend = kernels::make_cpu_backend(size.threads);
+  Workload work(size);
+  std::vector<double> reads, calls;
+  time_reads(work, *backend, reads);
+  reads.clear();  // the first reads only warm up
+  time_reads(work, *backend, reads);
+  if (mode == BenchMode::kFull) {
+    calls = time_full(*rule, work, *backend, size.dim);
+  } else {
+    BALLAST_TRY(calls, time_incremental(std::move(rule), mode, work, size));
+  }
+  time_reads(work, *backend, reads);
+  return BenchResult{lower_quartile(calls), lower_quartile(reads)};
+}
+
+}  // namespace ballast::apps

@@ -1,0 +1,30 @@
+#pragma once
+// The subcommands of the program. Each adds its flags to the command line and, once that is parsed
+// and its turn comes, does its work; errors come back as values and are printed in one place.
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "ballast/base/error.h"
+
+namespace ballast::apps {
+
+// What to do after parsing; set by the subcommand that was named.
+using Action = std::function<Status()>;
+
+void add_list_command(CLI::App& app, Action& action);
+void add_aggregate_command(CLI::App& app, Action& action);
+void add_bench_command(CLI::App& app, Action& action);
+
+// Exit codes of the program.
+inline constexpr int kExitFailure = 1;  // ours: a bug, or the machine failed
+inline constexpr int kExitUsage = 2;    // yours: wrong input, file or flag
+
+// Writes the error to standard error: in one line, or on a terminal with the text it points into.
+void print_error(const std::string& message);
+
+// Writes to standard output; an error if that fails, as on a full disk or a closed pipe.
+Status print(const std::string& text);
+
+}  // namespace ballast::apps
