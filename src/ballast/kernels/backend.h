@@ -46,14 +46,15 @@ class Backend {
                                std::span<float> out) const = 0;
 
   // The same result, found faster when median[] already holds a value near it (any finite value is
-  // allowed). Where `state` is given and the weights are narrow it is filled for update_median.
+  // allowed). Where `state` is given and the weights are narrow it is reset and filled for
+  // update_median.
   // Returns the share of coordinates' vectors in which some median moved, in [0, 1].
   virtual double refine_median(RowsView rows, const Weights& weights, std::span<float> median,
                                MedianState* state) const = 0;
 
   // The same result after one row changed, from `median` and `state` as the last refine_median or
-  // update_median left them. Requires: narrow weights. Returns the share of coordinates' vectors
-  // for which the other rows had to be read.
+  // update_median left them. Requires: narrow weights, state.is_packed() as the total asks for.
+  // Returns the share of coordinates' vectors for which the other rows had to be read.
   virtual double update_median(RowsView rows, const Weights& weights, const RowChange& change,
                                std::span<float> median, MedianState& state) const = 0;
 

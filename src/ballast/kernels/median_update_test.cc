@@ -16,6 +16,7 @@ struct Scenario {
   std::size_t rows, dim;
   Filling filling;
   bool is_settled;  // small moves; else a new draw every time
+  std::uint64_t count_min = 1;
 };
 
 class MedianUpdateTest : public testing::TestWithParam<Scenario> {
@@ -33,15 +34,14 @@ class MedianUpdateTest : public testing::TestWithParam<Scenario> {
   void expect_truthful(TestTable& table, const Weights& weights, const std::vector<float>& median,
                        const MedianState& state) {
     MedianState truth;
-    truth.resize(table.dim());
     std::vector<float> same = median;
     reference_->refine_median(table.view(), weights, same, &truth);
     for (std::size_t j = 0; j < table.dim(); ++j) {
-      if (state.at[j] == 0) continue;
-      ASSERT_EQ(state.below[j], truth.below[j]) << "coordinate " << j;
-      ASSERT_EQ(state.at[j], truth.at[j]) << "coordinate " << j;
-      ASSERT_GE(state.lower[j], truth.lower[j]) << "coordinate " << j;
-      ASSERT_LE(state.upper[j], truth.upper[j]) << "coordinate " << j;
+      if (state.at(j) == 0) continue;
+      ASSERT_EQ(state.below(j), truth.below(j)) << "coordinate " << j;
+      ASSERT_EQ(state.at(j), truth.at(j)) << "coordinate " << j;
+      ASSERT_GE(state.lower_key(j), truth.lower_key(j)) << "coordinate " << j;
+      ASSERT_LE(state.upper_key(j), truth.upper_key(j)) << "coordinate " << j;
     }
   }
 
@@ -55,13 +55,12 @@ TEST_P(MedianUpdateTest, FollowsAnyHistoryExactly) {
     const auto cpu = make_cpu_backend(1 + seed % 2);
     Rng rng(seed);
     TestTable table = make_table(scenario.filling, scenario.rows, scenario.dim, seed);
-    std::vector<std::uint64_t> counts(scenario.rows, 1);
+    std::vector<std::uint64_t> counts(scenario.rows, scenario.count_min);
     for (auto& count : counts) count += rng.below(20);
     Weights weights;
     weights.assign_units(counts);
     std::vector<float> median(scenario.dim, 0.0f);
     MedianState state;
-    state.resize(scenario.dim);
     cpu->refine_median(table.view(), weights, median, &state);
     expect_exact(table, weights, median);
     for (int step = 0; step < 60; ++step) {
@@ -82,18 +81,34 @@ TEST_P(MedianUpdateTest, FollowsAnyHistoryExactly) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Histories, MedianUpdateTest,
-                         testing::Values(Scenario{1, 40, Filling::kNormal, false},
-                                         Scenario{2, 40, Filling::kNormal, true},
-                                         Scenario{5, 33, Filling::kTied, false},
-                                         Scenario{9, 100, Filling::kNormal, true},
-                                         Scenario{17, 150, Filling::kNormal, true},
-                                         Scenario{17, 64, Filling::kNormal, false},
-                                         Scenario{17, 50, Filling::kTied, false},
-                                         Scenario{6, 31, Filling::kHuge, false},
-                                         Scenario{8, 31, Filling::kTiny, false},
-                                         Scenario{64, 70, Filling::kNormal, true},
-                                         Scenario{40, 33, Filling::kMixed, false}));
+INSTANTIATE_TEST_SUITE_P(
+    Histories, MedianUpdateTest,
+    testing::Values(
+        Scenario{1, 40, Filling::kNormal, false}, Scenario{2, 40, Filling::kNormal, true},
+        Scenario{5, 33, Filling::kTied, false}, Scenario{9, 100, Filling::kNormal, true},
+        Scenario{17, 150, Filling::kNormal, true}, Scenario{17, 64, Filling::kNormal, false},
+        Scenario{17, 50, Filling::kTied, false}, Scenario{6, 31, Filling::kHuge, false},
+        Scenario{8, 31, Filling::kTiny, false}, Scenario{64, 70, Filling::kNormal, true},
+        Scenario{40, 33, Filling::kMixed, false}, Scenario{9, 60, Filling::kNormal, true, 1000000},
+        Scenario{9, 60, Filling::kTied, false, 1000000}));
+
+TEST(MedianState, RoundsIntervalsTowardsTheMedian) {
+  MedianState state;
+  for (const std::uint64_t total : {100u, 100000u}) {
+    state.reset(1, total);
+    for (const float lower : {-INFINITY, -3.4e38f, -1.0f, -1e-45f, 0.0f, 1.000001f, 3e38f}) {
+      for (const float upper : {1.1f, 3.3e38f, INFINITY}) {
+        state.set(0, 3, 4, lower, upper);
+        EXPECT_EQ(state.below(0), 3u);
+        EXPECT_EQ(state.at(0), 4u);
+        EXPECT_GE(state.lower_key(0), ordered_key(lower));
+        EXPECT_LE(state.upper_key(0), ordered_key(upper));
+        EXPECT_LE(state.lower_key(0) - std::int64_t{ordered_key(lower)}, 0xFFFF);
+        EXPECT_LE(ordered_key(upper) - std::int64_t{state.upper_key(0)}, 0xFFFF);
+      }
+    }
+  }
+}
 
 TEST(RefineMedian, IsExactFromAnyStartingPoint) {
   const auto cpu = make_cpu_backend(2);

@@ -16,8 +16,9 @@ constexpr unsigned kSearchesBetweenMax = 256;
 bool MedianFollower::follows(const kernels::Weights& weights,
                              const RowChanges& changes) const noexcept {
   const auto row = changes.single();
-  if (!has_state_ || !row || !weights.is_narrow() || weights.size() != weights_.size())
-    return false;
+  const bool fits = state_.is_packed() == (weights.total() < kernels::MedianState::kPackedTotalEnd);
+  if (!has_state_ || !row || !fits || !weights.is_narrow()) return false;
+  if (weights.size() != weights_.size()) return false;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (i != *row && weights.units()[i] != weights_.units()[i]) return false;
   }
@@ -27,11 +28,7 @@ bool MedianFollower::follows(const kernels::Weights& weights,
 void MedianFollower::search(kernels::RowsView rows, const kernels::Weights& weights,
                             const kernels::Backend& backend) {
   const bool remembers = searches_left_ == 0 && weights.is_narrow();
-  if (remembers) {
-    state_.resize(rows.dim());
-  } else if (searches_left_ > 0) {
-    --searches_left_;
-  }
+  if (!remembers && searches_left_ > 0) --searches_left_;
   if (median_.empty()) {
     median_.resize(rows.dim());
     backend.weighted_median(rows, weights, median_);

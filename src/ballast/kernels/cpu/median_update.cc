@@ -9,13 +9,18 @@
 #define BALLAST_KERNELS_CPU_MEDIAN_UPDATE_ONCE
 namespace ballast::kernels::cpu {
 
-// The arrays of a MedianState (null: not wanted), and the median they describe.
+// The median and the arrays of the MedianState that describes it (null: not wanted).
 struct MedianArrays {
   float* median;
-  std::int32_t* below;
-  std::int32_t* at;
-  float* lower;
-  float* upper;
+  std::uint32_t* weights;
+  std::uint32_t* at_weights;  // null while the weights are packed
+  std::uint32_t* intervals;
+
+  MedianArrays from(std::size_t position) const {
+    if (weights == nullptr) return {median + position, nullptr, nullptr, nullptr};
+    return {median + position, weights + position,
+            at_weights == nullptr ? nullptr : at_weights + position, intervals + position};
+  }
 };
 
 // The row that changed.
@@ -33,6 +38,8 @@ struct ChangedRow {
 #define HWY_TARGET_INCLUDE "ballast/kernels/cpu/median_update.cc"
 #include <hwy/foreach_target.h>
 //
+#include <hwy/cache_control.h>
+
 #include "ballast/kernels/cpu/column_search-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -46,32 +53,67 @@ HWY_INLINE Values<Width> load_first(const float* from, std::size_t width) {
   return Width::load(lanes);
 }
 
-HWY_INLINE void store_first(Sums<Narrow> values, std::size_t width,
-                            std::int32_t* HWY_RESTRICT out) {
+HWY_INLINE void store_words(Sums<Narrow> values, std::size_t width, std::uint32_t* out) {
   const Narrow::DW dw;
+  auto* words = reinterpret_cast<std::int32_t*>(out);
+  if (width == hn::Lanes(dw)) return hn::StoreU(values, dw, words);
   std::int32_t lanes[64 / sizeof(std::int32_t)];
   hn::StoreU(values, dw, lanes);
-  std::copy_n(lanes, width, out);
+  std::copy_n(lanes, width, words);
 }
 
-// Remembers what the last count told. Lanes whose median lies between two values count as unknown.
-HWY_INLINE void store_state(const Count<Narrow>& count, Values<Narrow> median, std::int64_t total,
-                            std::size_t width, const MedianArrays& arrays) {
+HWY_INLINE Sums<Narrow> load_words(const std::uint32_t* from) {
+  return hn::LoadU(Narrow::DW(), reinterpret_cast<const std::int32_t*>(from));
+}
+
+// The state of one vector of columns, unpacked (see median_state.h).
+struct ColumnState {
+  Sums<Narrow> below, at, lower_key, upper_key;
+};
+
+HWY_INLINE ColumnState load_state(const MedianArrays& arrays) {
+  const Narrow::DW dw;
+  const auto high_half = hn::Set(dw, static_cast<std::int32_t>(0xFFFF0000));
+  const auto weights = load_words(arrays.weights), intervals = load_words(arrays.intervals);
+  ColumnState state;
+  state.lower_key = hn::ShiftLeft<16>(intervals);
+  state.upper_key = hn::And(intervals, high_half);
+  state.below = weights;
+  if (arrays.at_weights == nullptr) {
+    const hn::RebindToUnsigned<Narrow::DW> du;
+    state.below = hn::AndNot(high_half, weights);
+    state.at = hn::BitCast(dw, hn::ShiftRight<16>(hn::BitCast(du, weights)));
+  } else {
+    state.at = load_words(arrays.at_weights);
+  }
+  return state;
+}
+
+HWY_INLINE void store_state(const ColumnState& state, std::size_t width,
+                            const MedianArrays& arrays) {
+  const Narrow::DW dw;
+  const hn::RebindToUnsigned<Narrow::DW> du;
+  const auto high_half = hn::Set(dw, static_cast<std::int32_t>(0xFFFF0000));
+  const auto rounded_up = hn::Add(state.lower_key, hn::Set(dw, 0xFFFF));
+  const auto lower = hn::BitCast(dw, hn::ShiftRight<16>(hn::BitCast(du, rounded_up)));
+  store_words(hn::Or(lower, hn::And(state.upper_key, high_half)), width, arrays.intervals);
+  if (arrays.at_weights == nullptr) {
+    store_words(hn::Or(state.below, hn::ShiftLeft<16>(state.at)), width, arrays.weights);
+  } else {
+    store_words(state.below, width, arrays.weights);
+    store_words(state.at, width, arrays.at_weights);
+  }
+}
+
+// What a count tells. Lanes whose median lies between two values count as unknown.
+HWY_INLINE ColumnState state_from(const Count<Narrow>& count, Values<Narrow> median,
+                                  std::int64_t total) {
   const auto is_value = hn::RebindMask(Narrow::DW(), hn::Eq(median, count.pivot));
   const auto is_tie = hn::Eq(hn::Add(count.above, count.above), broadcast<Narrow>(total));
   const auto at = hn::Sub(hn::Sub(broadcast<Narrow>(total), count.below), count.above);
-  const auto known_at = hn::IfThenElseZero(hn::AndNot(is_tie, is_value), at);
-  store_first(count.below, width, arrays.below);
-  store_first(known_at, width, arrays.at);
-  store_first<Narrow>(count.lower, width, arrays.lower);
-  store_first<Narrow>(count.upper, width, arrays.upper);
-}
-
-HWY_INLINE MedianArrays at_position(const MedianArrays& arrays, std::size_t position) {
-  if (arrays.below == nullptr)
-    return {arrays.median + position, nullptr, nullptr, nullptr, nullptr};
-  return {arrays.median + position, arrays.below + position, arrays.at + position,
-          arrays.lower + position, arrays.upper + position};
+  const auto zero = hn::Zero(Narrow::D());  // added, it turns -0 into +0
+  return {count.below, hn::IfThenElseZero(hn::AndNot(is_tie, is_value), at),
+          key_of<Narrow>(hn::Add(count.lower, zero)), key_of<Narrow>(hn::Add(count.upper, zero))};
 }
 
 // Searches from the old median; returns whether any lane's median moved.
@@ -79,11 +121,13 @@ template <typename Width>
 HWY_INLINE bool refine_vector(const ColumnJob& job, const Columns<Width>& columns,
                               std::size_t width, const MedianArrays& arrays) {
   const auto old_median = load_first<Width>(arrays.median, width);
-  const auto count = search(columns, old_median, job.total, (job.total + 1) / 2);
-  const auto median = median_from(count, job.total);
+  auto found = search(columns, old_median, job.total, (job.total + 1) / 2);
+  const auto median = median_from(columns, found, job.total);
   store_first<Width>(median, width, arrays.median);
   if constexpr (std::is_same_v<Width, Narrow>) {
-    if (arrays.below != nullptr) store_state(count, median, job.total, width, arrays);
+    if (arrays.weights != nullptr) {
+      store_state(state_from(found.count, median, job.total), width, arrays);
+    }
   }
   return !hn::AllTrue(typename Width::D(), hn::Eq(median, old_median));
 }
@@ -95,7 +139,7 @@ std::size_t refine_range_of(const ColumnJob& job, std::size_t begin, std::size_t
   for_each_vector<Width>(
       job, begin, end, scratch,
       [&](const Columns<Width>& columns, std::size_t position, std::size_t width) HWY_ATTR {
-        moved += refine_vector(job, columns, width, at_position(arrays, position)) ? width : 0;
+        moved += refine_vector(job, columns, width, arrays.from(position)) ? width : 0;
       });
   return moved;
 }
@@ -111,63 +155,77 @@ std::size_t refine_range(const ColumnJob& job, std::size_t begin, std::size_t en
 // false, and stores nothing, if some lane needs a look at the other rows.
 HWY_INLINE bool follow_vector(const ColumnJob& job, const ChangedRow& row, std::size_t position,
                               const MedianArrays& arrays) {
-  const Narrow::D d;
   const Narrow::DW dw;
-  const auto before = hn::LoadU(d, row.old_values + position);
-  const auto after = hn::LoadU(d, row.new_values + position);
-  auto median = hn::LoadU(d, arrays.median);
-  auto lower = hn::LoadU(d, arrays.lower), upper = hn::LoadU(d, arrays.upper);
-  auto below = hn::LoadU(dw, arrays.below);
-  const auto old_at = hn::LoadU(dw, arrays.at);
+  // Zeros of either sign are one value: adding zero makes them one key.
+  const auto key_at = [](const float* from) HWY_ATTR {
+    return key_of<Narrow>(hn::Add(Narrow::load(from), hn::Zero(Narrow::D())));
+  };
+  const auto before = key_at(row.old_values + position), after = key_at(row.new_values + position);
+  auto median = key_of<Narrow>(Narrow::load(arrays.median));
+  ColumnState state = load_state(arrays);
+  const auto zero = hn::Zero(dw);
   const auto old_weight = broadcast<Narrow>(row.old_weight);
   const auto new_weight = broadcast<Narrow>(row.new_weight);
 
-  const auto was_below = hn::RebindMask(dw, hn::Lt(before, median));
-  const auto was_at = hn::RebindMask(dw, hn::Eq(before, median));
-  below = hn::Sub(below, hn::IfThenElseZero(was_below, old_weight));
-  auto at = hn::Sub(old_at, hn::IfThenElseZero(was_at, old_weight));
+  const auto was_unknown = hn::Eq(state.at, zero);
+  state.below = hn::Sub(state.below, hn::IfThenElseZero(hn::Lt(before, median), old_weight));
+  state.at = hn::Sub(state.at, hn::IfThenElseZero(hn::Eq(before, median), old_weight));
 
   // Where the row was the only one at the median, the median follows it while it stays between the
   // neighbours.
-  const auto is_free = hn::And(hn::Eq(at, hn::Zero(dw)), hn::Gt(old_at, hn::Zero(dw)));
-  const auto stays_between = hn::And(hn::Gt(after, lower), hn::Lt(after, upper));
-  const auto follows = hn::And(hn::RebindMask(d, is_free), stays_between);
-  median = hn::IfThenElse(follows, after, median);
+  const auto stays_between =
+      hn::And(hn::Gt(after, state.lower_key), hn::Lt(after, state.upper_key));
+  median = hn::IfThenElse(hn::And(hn::Eq(state.at, zero), stays_between), after, median);
 
   const auto is_below = hn::Lt(after, median), is_above = hn::Gt(after, median);
-  below = hn::Add(below, hn::IfThenElseZero(hn::RebindMask(dw, is_below), new_weight));
-  at = hn::Add(at, hn::IfThenElseZero(hn::RebindMask(dw, hn::Eq(after, median)), new_weight));
-  lower = hn::IfThenElse(is_below, hn::Max(lower, after), lower);
-  upper = hn::IfThenElse(is_above, hn::Min(upper, after), upper);
+  state.below = hn::Add(state.below, hn::IfThenElseZero(is_below, new_weight));
+  state.at = hn::Add(state.at, hn::IfThenElseZero(hn::Eq(after, median), new_weight));
+  state.lower_key = hn::IfThenElse(is_below, hn::Max(state.lower_key, after), state.lower_key);
+  state.upper_key = hn::IfThenElse(is_above, hn::Min(state.upper_key, after), state.upper_key);
 
   // The median stays where the rows below hold less than half and those above hold less than half.
-  const auto through = hn::Add(below, at);
-  const auto is_known = hn::And(hn::Gt(old_at, hn::Zero(dw)), hn::Gt(at, hn::Zero(dw)));
-  const auto stays = hn::And(hn::Lt(below, broadcast<Narrow>((job.total + 1) / 2)),
-                             hn::Gt(through, broadcast<Narrow>(job.total / 2)));
+  const auto stays =
+      hn::And(hn::Lt(state.below, broadcast<Narrow>((job.total + 1) / 2)),
+              hn::Gt(hn::Add(state.below, state.at), broadcast<Narrow>(job.total / 2)));
+  const auto is_known = hn::AndNot(was_unknown, hn::Gt(state.at, zero));
   if (!hn::AllTrue(dw, hn::And(is_known, stays))) return false;
-  hn::StoreU(hn::Add(median, hn::Zero(d)), d, arrays.median);
-  hn::StoreU(below, dw, arrays.below);
-  hn::StoreU(at, dw, arrays.at);
-  hn::StoreU(lower, d, arrays.lower);
-  hn::StoreU(upper, d, arrays.upper);
+  Narrow::store(value_of<Narrow>(median), arrays.median);
+  store_state(state, hn::Lanes(dw), arrays);
   return true;
 }
+
+// Vectors that are followed before those that failed are searched: their columns lie far apart, and
+// asking for all of them first lets the memory work on many at once.
+constexpr std::size_t kBatch = 32;
 
 // Returns the number of columns in vectors where the other rows were read.
 std::size_t update_range(const ColumnJob& job, const ChangedRow& row, std::size_t begin,
                          std::size_t end, const ColumnScratch& scratch,
                          const MedianArrays& arrays) {
-  std::size_t read = 0;
   const std::size_t lanes = hn::Lanes(Narrow::D());
-  for_each_vector<Narrow>(
-      job, begin, end, scratch,
-      [&](const Columns<Narrow>& columns, std::size_t position, std::size_t width) HWY_ATTR {
-        const MedianArrays here = at_position(arrays, position);
-        if (width == lanes && follow_vector(job, row, position, here)) return;
-        refine_vector(job, columns, width, here);
-        read += width;
-      });
+  Columns<Narrow> columns{job.rows.pointers().data(), Narrow::weights(job), job.rows.row_count(),
+                          0};
+  std::size_t failed[kBatch];
+  std::size_t read = 0, position = begin;
+  while (position + lanes <= end) {
+    std::size_t failed_count = 0;
+    for (std::size_t k = 0; k < kBatch && position + lanes <= end; ++k, position += lanes) {
+      if (follow_vector(job, row, position, arrays.from(position))) continue;
+      failed[failed_count++] = position;
+      for (std::size_t i = 0; i < columns.count; ++i) hwy::Prefetch(columns.rows[i] + position);
+    }
+    for (std::size_t k = 0; k < failed_count; ++k) {
+      columns.offset = failed[k];
+      refine_vector(job, columns, lanes, arrays.from(failed[k]));
+    }
+    read += failed_count * lanes;
+  }
+  if (position < end) {  // the last, partial vector
+    columns.offset = position;
+    const std::size_t width = end - position;
+    refine_vector(job, copy_columns<Narrow>(columns, width, scratch), width, arrays.from(position));
+    read += width;
+  }
   return read;
 }
 
@@ -183,10 +241,9 @@ HWY_EXPORT(update_range);
 namespace {
 
 MedianArrays arrays_of(std::span<float> median, MedianState* state) {
-  if (state == nullptr) return {median.data(), nullptr, nullptr, nullptr, nullptr};
-  return {median.data(), reinterpret_cast<std::int32_t*>(state->below.data()),
-          reinterpret_cast<std::int32_t*>(state->at.data()), state->lower.data(),
-          state->upper.data()};
+  if (state == nullptr) return {median.data(), nullptr, nullptr, nullptr};
+  return {median.data(), state->weights.data(),
+          state->is_packed() ? nullptr : state->at_weights.data(), state->intervals.data()};
 }
 
 // Runs the kernel over all blocks and returns the share of columns it counted.
@@ -209,7 +266,9 @@ double share_of_columns(RowsView rows, const Weights& weights, std::size_t threa
 double refine_median(RowsView rows, const Weights& weights, std::span<float> median,
                      MedianState* state, std::size_t threads) {
   const auto kernel = HWY_DYNAMIC_DISPATCH(refine_range);
-  const MedianArrays arrays = arrays_of(median, weights.is_narrow() ? state : nullptr);
+  if (!weights.is_narrow()) state = nullptr;
+  if (state != nullptr) state->reset(rows.dim(), weights.total());
+  const MedianArrays arrays = arrays_of(median, state);
   return share_of_columns(
       rows, weights, threads,
       [&](const ColumnJob& job, std::size_t begin, std::size_t end, const ColumnScratch& scratch) {

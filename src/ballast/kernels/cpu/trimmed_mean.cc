@@ -52,9 +52,10 @@ HWY_INLINE void find_ends(const ColumnJob& job, const Cuts& cuts, const Columns<
   const std::int64_t low_target = clamped(std::floor(cuts.low) + 1.0);
   const std::int64_t high_target = clamped(std::ceil(cuts.high));
   const auto low =
-      search(columns, guess_quantile(columns, job.total, low_target), job.total, low_target);
+      search(columns, guess_quantile(columns, job.total, low_target), job.total, low_target).count;
   const auto high =
-      search(columns, guess_quantile(columns, job.total, high_target), job.total, high_target);
+      search(columns, guess_quantile(columns, job.total, high_target), job.total, high_target)
+          .count;
   Width::store(low.pivot, ends.low);
   Width::store(high.pivot, ends.high);
   store_sums<Width>(hn::Sub(broadcast<Width>(job.total), low.above), ends.low_through);

@@ -33,8 +33,8 @@ void search_range(const ColumnJob& job, std::size_t begin, std::size_t end,
       [&](const Columns<Width>& original, std::size_t position, std::size_t width) HWY_ATTR {
         const auto columns = copy_columns<Width>(original, width, scratch);
         const auto guess = guess_quantile(columns, job.total, target);
-        const auto count = search(columns, guess, job.total, target);
-        store_first<Width>(median_from(count, job.total), width, out + position);
+        auto found = search(columns, guess, job.total, target);
+        store_first<Width>(median_from(columns, found, job.total), width, out + position);
       });
 }
 

@@ -19,10 +19,8 @@ void describe_column(RowsView rows, const Weights& weights, std::size_t j, float
   }
   // A median between two values cannot be followed by counting: it counts as unknown.
   const bool is_between = 2 * below == weights.total() || 2 * (below + at) == weights.total();
-  state.below[j] = static_cast<std::uint32_t>(below);
-  state.at[j] = is_between ? 0 : static_cast<std::uint32_t>(at);
-  state.lower[j] = lower;
-  state.upper[j] = upper;
+  state.set(j, static_cast<std::uint32_t>(below), is_between ? 0 : static_cast<std::uint32_t>(at),
+            lower, upper);
 }
 
 }  // namespace
@@ -31,6 +29,7 @@ double refine_median(RowsView rows, const Weights& weights, std::span<float> med
                      MedianState* state) {
   weighted_median(rows, weights, median);
   if (state != nullptr && weights.is_narrow()) {
+    state->reset(rows.dim(), weights.total());
     for (std::size_t j = 0; j < rows.dim(); ++j)
       describe_column(rows, weights, j, median[j], *state);
   }
