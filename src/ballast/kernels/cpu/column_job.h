@@ -20,10 +20,13 @@ struct ColumnJob {
   std::span<const std::int64_t> wide_weights;
 };
 
+// Columns that are copied at a time where a kernel passes over them often.
+constexpr std::size_t kCopiedColumns = 64;
+
 // Memory of one thread while it works on one block of columns.
 struct ColumnScratch {
-  float* padded;              // the last, partial vector of columns
-  const float** padded_rows;  // pointers into it
+  float* copies;              // kCopiedColumns of each row, on a cache line
+  const float** copied_rows;  // pointers into it
 };
 
 // Calls use(job) with the weights converted. Keeps the memory per calling thread, so that only the
@@ -47,12 +50,11 @@ void with_column_job(RowsView rows, const Weights& weights, const Use& use) {
 
 // This thread's scratch memory for a table of row_count rows.
 inline ColumnScratch column_scratch(std::size_t row_count) {
-  constexpr std::size_t kVectorBytesMax = 64;
-  static thread_local AlignedVector<float> padded;
-  static thread_local std::vector<const float*> padded_rows;
-  padded.resize(row_count * kVectorBytesMax / sizeof(float));
-  padded_rows.resize(row_count);
-  return {padded.data(), padded_rows.data()};
+  static thread_local AlignedVector<float> copies;
+  static thread_local std::vector<const float*> copied_rows;
+  copies.resize(row_count * kCopiedColumns);
+  copied_rows.resize(row_count);
+  return {copies.data(), copied_rows.data()};
 }
 
 }  // namespace ballast::kernels::cpu

@@ -66,6 +66,11 @@ struct Columns {
   }
 };
 
+template <typename Width>
+HWY_INLINE Columns<Width> columns_of(const ColumnJob& job, std::size_t offset) {
+  return {job.rows.pointers().data(), Width::weights(job), job.rows.row_count(), offset};
+}
+
 template <typename Width, typename Mask>
 HWY_INLINE Sums<Width> add_where(Mask mask, Sums<Width> sum, Sums<Width> weight) {
   const typename Width::DW dw;
@@ -119,40 +124,54 @@ HWY_INLINE void store_first(Values<Width> values, std::size_t width, float* HWY_
   std::copy_n(lanes, width, out);
 }
 
-// Copies the first `width` of a vector of columns to where its rows lie side by side; the rest is
-// zero. Many passes over rows that lie a multiple of the page size apart would otherwise fight for
-// the same few places in the first-level cache.
+// Copies the first `width` columns, at most kCopiedColumns, to where their rows lie side by side;
+// the rest is zero. Rows that lie a multiple of the page size apart would otherwise fight for the
+// same few places in the first-level cache on every pass.
 template <typename Width>
 HWY_INLINE Columns<Width> copy_columns(const Columns<Width>& columns, std::size_t width,
                                        const ColumnScratch& scratch) {
-  const hn::Rebind<float, typename Width::D> d;
-  const std::size_t lanes = hn::Lanes(d);
+  const hn::ScalableTag<float> d;
   for (std::size_t i = 0; i < columns.count; ++i) {
-    float* to = scratch.padded + i * lanes;
+    float* to = scratch.copies + i * kCopiedColumns;
     const float* from = columns.rows[i] + columns.offset;
-    scratch.padded_rows[i] = to;
-    if (width == lanes) {
-      hn::StoreU(hn::LoadU(d, from), d, to);
-    } else {
-      std::fill(std::copy_n(from, width, to), scratch.padded + (i + 1) * lanes, 0.0f);
+    scratch.copied_rows[i] = to;
+    if (width < kCopiedColumns) {
+      std::fill(std::copy_n(from, width, to), to + kCopiedColumns, 0.0f);
+      continue;
+    }
+    for (std::size_t j = 0; j < kCopiedColumns; j += hn::Lanes(d)) {
+      hn::Store(hn::LoadU(d, from + j), d, to + j);
     }
   }
-  return {scratch.padded_rows, columns.weights, columns.count, 0};
+  return {scratch.copied_rows, columns.weights, columns.count, 0};
 }
 
-// Calls visit(columns, position, width) for each vector of columns in [begin, end). The last,
-// partial vector is padded with zeros; its visitor writes only the first `width` results.
+// Calls visit(columns, position, width) for each vector of columns in [begin, end), from copies.
+// The last vector may be padded with zeros; its visitor writes only the first `width` results.
+template <typename Width, typename Visit>
+HWY_INLINE void for_each_copied_vector(const ColumnJob& job, std::size_t begin, std::size_t end,
+                                       const ColumnScratch& scratch, const Visit& visit) {
+  const std::size_t lanes = hn::Lanes(typename Width::D());
+  for (std::size_t start = begin; start < end; start += kCopiedColumns) {
+    const std::size_t count = HWY_MIN(kCopiedColumns, end - start);
+    Columns<Width> columns = copy_columns<Width>(columns_of<Width>(job, start), count, scratch);
+    for (; columns.offset < count; columns.offset += lanes) {
+      visit(columns, start + columns.offset, HWY_MIN(lanes, count - columns.offset));
+    }
+  }
+}
+
+// The same where they lie, for visitors that pass over the rows once; only the last, partial vector
+// is a copy.
 template <typename Width, typename Visit>
 HWY_INLINE void for_each_vector(const ColumnJob& job, std::size_t begin, std::size_t end,
                                 const ColumnScratch& scratch, const Visit& visit) {
   const std::size_t lanes = hn::Lanes(typename Width::D());
-  Columns<Width> columns{job.rows.pointers().data(), Width::weights(job), job.rows.row_count(),
-                         begin};
+  Columns<Width> columns = columns_of<Width>(job, begin);
   for (; columns.offset + lanes <= end; columns.offset += lanes) {
     visit(columns, columns.offset, lanes);
   }
-  const std::size_t width = end - columns.offset;
-  if (width > 0) visit(copy_columns<Width>(columns, width, scratch), columns.offset, width);
+  for_each_copied_vector<Width>(job, columns.offset, end, scratch, visit);
 }
 
 }  // namespace ballast::kernels::cpu::HWY_NAMESPACE

@@ -203,8 +203,7 @@ std::size_t update_range(const ColumnJob& job, const ChangedRow& row, std::size_
                          std::size_t end, const ColumnScratch& scratch,
                          const MedianArrays& arrays) {
   const std::size_t lanes = hn::Lanes(Narrow::D());
-  Columns<Narrow> columns{job.rows.pointers().data(), Narrow::weights(job), job.rows.row_count(),
-                          0};
+  Columns<Narrow> columns = columns_of<Narrow>(job, begin);
   std::size_t failed[kBatch];
   std::size_t read = 0, position = begin;
   while (position + lanes <= end) {

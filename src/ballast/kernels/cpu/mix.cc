@@ -15,34 +15,51 @@ HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// One cache line of every row at a time: with the rows innermost the hardware follows each row as a
-// stream of its own, and the sums stay in registers. Sixteen coordinates in double precision.
+// A few cache lines of every row at a time: with the rows innermost the hardware follows each row
+// as a stream of its own, and the sums stay in registers. One line is best while it can follow that
+// many streams; beyond, longer runs are.
 constexpr std::size_t kLine = 16;
+constexpr std::size_t kStreamsMax = 24;
 constexpr double kLargest = std::numeric_limits<float>::max();
 
 using D = hn::ScalableTag<double>;
 using Half = hn::Rebind<float, D>;
 
-HWY_INLINE void mix_line(const RowsView& rows, std::span<const double> coefficients,
-                         std::size_t offset, float* HWY_RESTRICT out) {
+template <std::size_t kLines>
+HWY_INLINE void mix_lines(const RowsView& rows, std::span<const double> coefficients,
+                          std::size_t offset, float* HWY_RESTRICT out) {
   const D d;
   const Half half;
   constexpr std::size_t kLanes = hn::MaxLanes(d);
-  hn::Vec<D> sums[kLine / kLanes];
+  constexpr std::size_t kParts = kLines * kLine / kLanes;
+  hn::Vec<D> sums[kParts];
   std::fill(std::begin(sums), std::end(sums), hn::Zero(d));
   for (std::size_t k = 0; k < rows.row_count(); ++k) {
     if (coefficients[k] == 0.0) continue;
     const auto factor = hn::Set(d, coefficients[k]);
     const float* row = rows.pointer(k) + offset;
-    for (std::size_t part = 0; part < kLine / kLanes; ++part) {
+    for (std::size_t part = 0; part < kParts; ++part) {
       const auto value = hn::PromoteTo(d, hn::LoadU(half, row + part * kLanes));
       sums[part] = hn::MulAdd(factor, value, sums[part]);
     }
   }
-  for (std::size_t part = 0; part < kLine / kLanes; ++part) {
+  for (std::size_t part = 0; part < kParts; ++part) {
     const auto clamped = hn::Min(hn::Max(sums[part], hn::Set(d, -kLargest)), hn::Set(d, kLargest));
     hn::StoreU(hn::DemoteTo(half, clamped), half, out + part * kLanes);
   }
+}
+
+// All whole runs of kLines cache lines in [begin, end); returns where they end.
+template <std::size_t kLines>
+std::size_t mix_runs(const RowsView& rows, const MatrixView& coefficients,
+                     const MutableRowsView& out, std::size_t begin, std::size_t end) {
+  std::size_t j = begin;
+  for (; j + kLines * kLine <= end; j += kLines * kLine) {
+    for (std::size_t r = 0; r < out.row_count(); ++r) {
+      mix_lines<kLines>(rows, coefficients.row(r), j, out.pointer(r) + j);
+    }
+  }
+  return j;
 }
 
 float mix_one(const RowsView& rows, std::span<const double> coefficients, std::size_t offset) {
@@ -55,12 +72,11 @@ float mix_one(const RowsView& rows, std::span<const double> coefficients, std::s
 
 void mix_range(const RowsView& rows, const MatrixView& coefficients, const MutableRowsView& out,
                std::size_t begin, std::size_t end) {
+  constexpr std::size_t kLongRun =
+      hn::MaxLanes(D()) == 8 ? 8 : 2;  // as many sums as registers hold
   std::size_t j = begin;
-  for (; j + kLine <= end; j += kLine) {
-    for (std::size_t r = 0; r < out.row_count(); ++r) {
-      mix_line(rows, coefficients.row(r), j, out.pointer(r) + j);
-    }
-  }
+  if (rows.row_count() > kStreamsMax) j = mix_runs<kLongRun>(rows, coefficients, out, j, end);
+  j = mix_runs<1>(rows, coefficients, out, j, end);
   for (; j < end; ++j) {
     for (std::size_t r = 0; r < out.row_count(); ++r) {
       out.pointer(r)[j] = mix_one(rows, coefficients.row(r), j);

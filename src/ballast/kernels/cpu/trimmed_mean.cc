@@ -81,10 +81,9 @@ HWY_INLINE float mean_between(const Columns<Width>& columns, const Cuts& cuts, c
 template <typename Width>
 void trimmed_mean_range_of(const ColumnJob& job, const Cuts& cuts, std::size_t begin,
                            std::size_t end, const ColumnScratch& scratch, float* HWY_RESTRICT out) {
-  for_each_vector<Width>(
+  for_each_copied_vector<Width>(
       job, begin, end, scratch,
-      [&](const Columns<Width>& original, std::size_t position, std::size_t width) HWY_ATTR {
-        const auto columns = copy_columns<Width>(original, width, scratch);
+      [&](const Columns<Width>& columns, std::size_t position, std::size_t width) HWY_ATTR {
         Ends ends;
         find_ends(job, cuts, columns, ends);
         for (std::size_t lane = 0; lane < width; ++lane) {

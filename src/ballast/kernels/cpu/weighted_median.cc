@@ -28,10 +28,9 @@ template <typename Width>
 void search_range(const ColumnJob& job, std::size_t begin, std::size_t end,
                   const ColumnScratch& scratch, float* HWY_RESTRICT out) {
   const std::int64_t target = (job.total + 1) / 2;
-  for_each_vector<Width>(
+  for_each_copied_vector<Width>(
       job, begin, end, scratch,
-      [&](const Columns<Width>& original, std::size_t position, std::size_t width) HWY_ATTR {
-        const auto columns = copy_columns<Width>(original, width, scratch);
+      [&](const Columns<Width>& columns, std::size_t position, std::size_t width) HWY_ATTR {
         const auto guess = guess_quantile(columns, job.total, target);
         auto found = search(columns, guess, job.total, target);
         store_first<Width>(median_from(columns, found, job.total), width, out + position);
