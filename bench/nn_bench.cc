@@ -15,7 +15,7 @@
 
 namespace {
 
-using namespace ballast;
+namespace nn = ballast::nn;
 
 // Multiply-adds of one sample: forward, and twice that backward, less the gradient of the images.
 double products(const nn::Network& network) {
@@ -42,7 +42,7 @@ struct Problem {
         labels(samples) {
     nn::initialise(network, 1, parameters);
     nn::initialise_statistics(network, statistics);
-    Rng rng(2);
+    ballast::Rng rng(2);
     images.resize(samples * network.input().size());
     for (float& value : images) value = static_cast<float>(rng.normal());
     for (auto& label : labels) label = static_cast<std::uint8_t>(rng.below(network.classes()));

@@ -6,13 +6,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/ballast/commands.h"
 #include "ballast/base/parallel.h"
 #include "ballast/files/array_file.h"
 #include "ballast/files/npy.h"
 #include "ballast/files/safetensors.h"
 #include "ballast/robust/aggregate.h"
 #include "ballast/robust/registry.h"
-#include "commands.h"
 
 namespace ballast::apps {
 namespace {

@@ -1,4 +1,4 @@
-#include "bench.h"
+#include "apps/ballast/bench.h"
 
 #include <algorithm>
 #include <chrono>

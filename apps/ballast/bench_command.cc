@@ -3,9 +3,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/ballast/bench.h"
+#include "apps/ballast/commands.h"
 #include "ballast/robust/registry.h"
-#include "bench.h"
-#include "commands.h"
 
 namespace ballast::apps {
 namespace {

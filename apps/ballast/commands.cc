@@ -1,4 +1,4 @@
-#include "commands.h"
+#include "apps/ballast/commands.h"
 
 #include <fmt/core.h>
 #include <unistd.h>

@@ -3,8 +3,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/ballast/commands.h"
 #include "ballast/robust/registry.h"
-#include "commands.h"
 
 namespace ballast::apps {
 namespace {

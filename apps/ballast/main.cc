@@ -4,7 +4,7 @@
 
 #include <exception>
 
-#include "commands.h"
+#include "apps/ballast/commands.h"
 
 namespace {
 

@@ -17,9 +17,7 @@
 namespace ballast::files {
 namespace {
 
-using namespace std::string_view_literals;
-
-constexpr std::string_view kMagic = "\x93NUMPY"sv;
+constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kVersionBytes = 2;
 
 // Version 2.0 can have longer headers, but only records, which are refused, ever need them.
