@@ -101,6 +101,20 @@ TEST_F(BackendTest, TrimmedMeanAgreesWithTheReference) {
   });
 }
 
+// 1/49 of 49 rows is one row, though 1/49 is not exact: nothing of the huge row may be left.
+TEST_F(BackendTest, TrimmedMeanLeavesNoSliverOfATrimmedRow) {
+  for (const std::size_t rows : {49u, 100u}) {
+    TestTable table(rows, 20);
+    for (std::size_t i = 0; i < rows; ++i) table[i].assign(20, i == 3 ? -3e38f : 1.0f);
+    const double trim = rows == 49 ? 1.0 / 49.0 : 29.0 / 100.0;
+    for (const auto* backend : {reference_.get(), cpu_.get()}) {
+      std::vector<float> out(20);
+      backend->weighted_trimmed_mean(table.view(), Weights::equal(rows), trim, out);
+      EXPECT_EQ(out, std::vector<float>(20, 1.0f)) << rows << " rows, " << backend->name();
+    }
+  }
+}
+
 TEST_F(BackendTest, InnerProductsAgreeWithTheReference) {
   for_each_case([&](TestTable& table, const Weights&) {
     const std::size_t m = table.row_count();

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace ballast::kernels::cpu {
 
@@ -48,6 +49,14 @@ constexpr std::array<Exchange, exchange_count(n)> make_network() {
     network[next++] = {static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(high)};
   });
   return network;
+}
+
+// Rebuilds `network` for n elements. Requires: n < 65536.
+inline void build_network(std::size_t n, std::vector<Exchange>& network) {
+  network.clear();
+  for_each_exchange(n, [&](std::size_t low, std::size_t high) {
+    network.push_back({static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(high)});
+  });
 }
 
 }  // namespace ballast::kernels::cpu

@@ -1,17 +1,24 @@
-#include <cmath>
+#include <algorithm>
 
 #include "ballast/base/parallel.h"
 #include "ballast/kernels/blocks.h"
 #include "ballast/kernels/cpu/column_job.h"
 #include "ballast/kernels/cpu/primitives.h"
+#include "ballast/kernels/cpu/sorting_network.h"
+#include "ballast/kernels/trim_cuts.h"
 
 #ifndef BALLAST_KERNELS_CPU_TRIMMED_MEAN_ONCE
 #define BALLAST_KERNELS_CPU_TRIMMED_MEAN_ONCE
 namespace ballast::kernels::cpu {
 
-// Where the weight is cut, on a line from 0 to the total.
-struct Cuts {
-  double low, high;
+// How to sort and where to cut, and memory for one vector of sorted columns of each row.
+struct TrimPlan {
+  std::span<const Exchange> network;
+  TrimCuts cuts;
+};
+struct SortedColumns {
+  std::byte* values;
+  std::byte* weights;
 };
 
 }  // namespace ballast::kernels::cpu
@@ -21,83 +28,100 @@ struct Cuts {
 #define HWY_TARGET_INCLUDE "ballast/kernels/cpu/trimmed_mean.cc"
 #include <hwy/foreach_target.h>
 //
-#include "ballast/kernels/cpu/column_guess-inl.h"
-#include "ballast/kernels/cpu/column_search-inl.h"
+#include "ballast/kernels/cpu/columns-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
 
-// The values at the two cuts of each column, with the weight up to the low one and below the high
-// one.
-struct Ends {
-  alignas(64) float low[16], high[16];
-  alignas(64) double low_through[16], high_below[16];
+// One vector of columns in memory, sorted or not: values and weights of each row side by side.
+template <typename Width>
+struct Sortable {
+  typename Width::Value* values;
+  typename Width::Weight* weights;
+  std::size_t lanes = hn::Lanes(typename Width::D());
+
+  explicit Sortable(const SortedColumns& memory)
+      : values(reinterpret_cast<typename Width::Value*>(memory.values)),
+        weights(reinterpret_cast<typename Width::Weight*>(memory.weights)) {}
+
+  HWY_INLINE void load(const Columns<Width>& columns) const {
+    for (std::size_t i = 0; i < columns.count; ++i) {
+      hn::Store(columns.value(i), typename Width::D(), values + i * lanes);
+      hn::Store(columns.weight(i), typename Width::DW(), weights + i * lanes);
+    }
+  }
+
+  // Puts the values of each lane in order, and the weights with them.
+  HWY_INLINE void sort(std::span<const Exchange> network) const {
+    const typename Width::D d;
+    const typename Width::DW dw;
+    for (const Exchange& exchange : network) {
+      const std::size_t low = exchange.low * lanes, high = exchange.high * lanes;
+      const auto a = hn::Load(d, values + low), b = hn::Load(d, values + high);
+      const auto s = hn::Load(dw, weights + low), t = hn::Load(dw, weights + high);
+      const auto is_swapped = hn::RebindMask(dw, hn::Gt(a, b));
+      hn::Store(hn::Min(a, b), d, values + low);
+      hn::Store(hn::Max(a, b), d, values + high);
+      hn::Store(hn::IfThenElse(is_swapped, t, s), dw, weights + low);
+      hn::Store(hn::IfThenElse(is_swapped, s, t), dw, weights + high);
+    }
+  }
 };
 
-template <typename Width>
-HWY_INLINE void store_sums(Sums<Width> sums, double* out) {
-  typename Width::Weight lanes[64 / sizeof(typename Width::Weight)];
-  hn::StoreU(sums, typename Width::DW(), lanes);
-  std::copy_n(lanes, hn::Lanes(typename Width::DW()), out);
+HWY_INLINE hn::Vec<Wide::D> as_double(const float* from) { return Wide::load(from); }
+HWY_INLINE hn::Vec<Wide::D> as_double(const double* from) { return hn::Load(Wide::D(), from); }
+HWY_INLINE hn::Vec<Wide::D> as_double(const std::int32_t* from) {
+  return hn::PromoteTo(Wide::D(), hn::LoadU(hn::Rebind<std::int32_t, Wide::D>(), from));
+}
+HWY_INLINE hn::Vec<Wide::D> as_double(const std::int64_t* from) {
+  return hn::ConvertTo(Wide::D(), hn::Load(Wide::DW(), from));
 }
 
-// The cuts fall into the rows whose cumulative weight first exceeds the low cut and first reaches
-// the high cut; as weights are whole numbers, both are whole targets.
+// The mean of what lies between the cuts when the sorted rows lie end to end, in double precision,
+// for the lanes from `lane` on.
 template <typename Width>
-HWY_INLINE void find_ends(const ColumnJob& job, const Cuts& cuts, const Columns<Width>& columns,
-                          Ends& ends) {
-  const auto clamped = [&](double target) {
-    return std::clamp(static_cast<std::int64_t>(target), std::int64_t{1}, job.total);
-  };
-  const std::int64_t low_target = clamped(std::floor(cuts.low) + 1.0);
-  const std::int64_t high_target = clamped(std::ceil(cuts.high));
-  const auto low =
-      search(columns, guess_quantile(columns, job.total, low_target), job.total, low_target).count;
-  const auto high =
-      search(columns, guess_quantile(columns, job.total, high_target), job.total, high_target)
-          .count;
-  Width::store(low.pivot, ends.low);
-  Width::store(high.pivot, ends.high);
-  store_sums<Width>(hn::Sub(broadcast<Width>(job.total), low.above), ends.low_through);
-  store_sums<Width>(high.below, ends.high_below);
-}
-
-// The mean of one column between its ends, in double precision.
-template <typename Width>
-HWY_INLINE float mean_between(const Columns<Width>& columns, const Cuts& cuts, const Ends& ends,
-                              std::size_t lane) {
-  const double low = static_cast<double>(ends.low[lane]),
-               high = static_cast<double>(ends.high[lane]);
-  if (low == high) return static_cast<float>(low);
-  double sum =
-      low * (ends.low_through[lane] - cuts.low) + high * (cuts.high - ends.high_below[lane]);
-  for (std::size_t i = 0; i < columns.count; ++i) {
-    const double value = static_cast<double>(columns.rows[i][columns.offset + lane]);
-    if (value > low && value < high) sum += value * static_cast<double>(columns.weights[i]);
+HWY_INLINE hn::Vec<Wide::D> mean_between(const Sortable<Width>& sorted, std::size_t rows,
+                                         const TrimCuts& cuts, std::size_t lane) {
+  const Wide::D d;
+  const auto low = hn::Set(d, cuts.low), high = hn::Set(d, cuts.high);
+  auto begin = hn::Zero(d), sum = hn::Zero(d), kept = hn::Zero(d);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::size_t at = i * sorted.lanes + lane;
+    const auto end = hn::Add(begin, as_double(sorted.weights + at));
+    const auto overlap = hn::Sub(hn::Min(end, high), hn::Max(begin, low));
+    const auto inside = hn::Max(overlap, hn::Zero(d));
+    sum = hn::MulAdd(inside, as_double(sorted.values + at), sum);
+    kept = hn::Add(kept, inside);
+    begin = end;
   }
-  return static_cast<float>(sum / (cuts.high - cuts.low));
+  return hn::Div(sum, kept);
 }
 
 template <typename Width>
-void trimmed_mean_range_of(const ColumnJob& job, const Cuts& cuts, std::size_t begin,
-                           std::size_t end, const ColumnScratch& scratch, float* HWY_RESTRICT out) {
-  for_each_copied_vector<Width>(
+void trimmed_mean_range_of(const ColumnJob& job, const TrimPlan& plan, std::size_t begin,
+                           std::size_t end, const ColumnScratch& scratch,
+                           const SortedColumns& memory, float* HWY_RESTRICT out) {
+  const Sortable<Width> sorted(memory);
+  for_each_vector<Width>(
       job, begin, end, scratch,
       [&](const Columns<Width>& columns, std::size_t position, std::size_t width) HWY_ATTR {
-        Ends ends;
-        find_ends(job, cuts, columns, ends);
-        for (std::size_t lane = 0; lane < width; ++lane) {
-          out[position + lane] = mean_between(columns, cuts, ends, lane);
+        sorted.load(columns);
+        sorted.sort(plan.network);
+        float means[64 / sizeof(float)];
+        for (std::size_t lane = 0; lane < sorted.lanes; lane += hn::Lanes(Wide::D())) {
+          Wide::store(mean_between(sorted, columns.count, plan.cuts, lane), means + lane);
         }
+        std::copy_n(means, width, out + position);
       });
 }
 
-void trimmed_mean_range(const ColumnJob& job, const Cuts& cuts, std::size_t begin, std::size_t end,
-                        const ColumnScratch& scratch, float* out) {
+void trimmed_mean_range(const ColumnJob& job, const TrimPlan& plan, std::size_t begin,
+                        std::size_t end, const ColumnScratch& scratch, const SortedColumns& memory,
+                        float* out) {
   if (job.is_narrow) {
-    trimmed_mean_range_of<Narrow>(job, cuts, begin, end, scratch, out);
+    trimmed_mean_range_of<Narrow>(job, plan, begin, end, scratch, memory, out);
   } else {
-    trimmed_mean_range_of<Wide>(job, cuts, begin, end, scratch, out);
+    trimmed_mean_range_of<Wide>(job, plan, begin, end, scratch, memory, out);
   }
 }
 
@@ -109,16 +133,33 @@ namespace ballast::kernels::cpu {
 
 HWY_EXPORT(trimmed_mean_range);
 
+namespace {
+
+// The network for so many rows, kept per calling thread.
+std::span<const Exchange> network_for(std::size_t rows) {
+  static thread_local std::vector<Exchange> network;
+  static thread_local std::size_t network_rows = 0;
+  if (network_rows != rows) build_network(network_rows = rows, network);
+  return network;
+}
+
+SortedColumns sorted_columns(std::size_t rows) {
+  static thread_local AlignedVector<std::byte> memory;
+  memory.resize(2 * rows * kCacheLineBytes);
+  return {memory.data(), memory.data() + rows * kCacheLineBytes};
+}
+
+}  // namespace
+
 void weighted_trimmed_mean(RowsView rows, const Weights& weights, double trim, std::span<float> out,
                            std::size_t threads) {
   const Blocks blocks(rows.dim());
   const auto kernel = HWY_DYNAMIC_DISPATCH(trimmed_mean_range);
-  const double total = static_cast<double>(weights.total());
-  const Cuts cuts{trim * total, (1.0 - trim) * total};
+  const TrimPlan plan{network_for(rows.row_count()), trim_cuts(trim, weights.total())};
   with_column_job(rows, weights, [&](const ColumnJob& job) {
     parallel_for(threads, blocks.count(), [&](std::size_t block) {
-      const ColumnScratch scratch = column_scratch(rows.row_count());
-      kernel(job, cuts, blocks.begin(block), blocks.end(block), scratch, out.data());
+      kernel(job, plan, blocks.begin(block), blocks.end(block), column_scratch(rows.row_count()),
+             sorted_columns(rows.row_count()), out.data());
     });
   });
 }

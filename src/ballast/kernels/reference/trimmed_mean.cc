@@ -2,17 +2,18 @@
 
 #include "ballast/kernels/reference/column.h"
 #include "ballast/kernels/reference/primitives.h"
+#include "ballast/kernels/trim_cuts.h"
 
 namespace ballast::kernels::reference {
 namespace {
 
 // Lays the sorted rows end to end on a line of length `total`, each as long as its weight, and
 // averages what lies between the two cuts.
-double mean_between(const std::vector<Entry>& column, double low_cut, double high_cut) {
+double mean_between(const std::vector<Entry>& column, const TrimCuts& cuts) {
   double sum = 0.0, kept = 0.0, start = 0.0;
   for (const Entry& entry : column) {
     const double end = start + static_cast<double>(entry.weight);
-    const double inside = std::max(0.0, std::min(end, high_cut) - std::max(start, low_cut));
+    const double inside = std::max(0.0, std::min(end, cuts.high) - std::max(start, cuts.low));
     sum += inside * entry.value;
     kept += inside;
     start = end;
@@ -24,10 +25,9 @@ double mean_between(const std::vector<Entry>& column, double low_cut, double hig
 
 void weighted_trimmed_mean(RowsView rows, const Weights& weights, double trim,
                            std::span<float> out) {
-  const double total = static_cast<double>(weights.total());
+  const TrimCuts cuts = trim_cuts(trim, weights.total());
   for (std::size_t j = 0; j < rows.dim(); ++j) {
-    const double mean =
-        mean_between(sorted_column(rows, weights, j), trim * total, (1.0 - trim) * total);
+    const double mean = mean_between(sorted_column(rows, weights, j), cuts);
     out[j] = static_cast<float>(mean);
   }
 }
