@@ -49,14 +49,14 @@ Estimator<Real>::Estimator(const EstimatorOptions& options, std::size_t dim) : o
 
 // keep_k of the next update.
 template <typename Real>
-double Estimator<Real>::keep() const noexcept {
+double Estimator<Real>::keep() const {
   if (state_.updates == 0) return 0.0;
   const std::uint64_t k = state_.updates + 1;
   return std::visit([k](const auto& kind) { return keep_at(kind, k); }, options_);
 }
 
 template <typename Real>
-bool Estimator<Real>::needs_previous_gradient() const noexcept {
+bool Estimator<Real>::needs_previous_gradient() const {
   return std::holds_alternative<Mu2Estimator>(options_) && keep() != 0.0;
 }
 

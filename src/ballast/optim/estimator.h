@@ -68,7 +68,7 @@ class Estimator {
   std::uint64_t updates() const noexcept { return state_.updates; }
 
   // Whether the next update needs the gradient of its sample at the previous model as well.
-  bool needs_previous_gradient() const noexcept;
+  bool needs_previous_gradient() const;
 
   // Writes the next update to `out`. An update that is not finite is an error and leaves the
   // estimator as it was, so one bad sample does not spoil the updates after it.
@@ -86,7 +86,7 @@ class Estimator {
 
  private:
   Estimator(const EstimatorOptions& options, std::size_t dim);
-  double keep() const noexcept;
+  double keep() const;
 
   EstimatorOptions options_;
   EstimatorState<Real> state_;

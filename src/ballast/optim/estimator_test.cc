@@ -12,7 +12,6 @@ namespace ballast::optim {
 namespace {
 
 using testing::DoubleEq;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 const EstimatorOptions kHarmonic = Mu2Estimator{.beta = HarmonicBeta{}};

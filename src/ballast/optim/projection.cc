@@ -82,11 +82,11 @@ Status validate(const Projection& projection, std::size_t dim) {
 }
 
 template <typename Real>
-void project(const Projection& projection, std::span<Real> point) noexcept {
+void project(const Projection& projection, std::span<Real> point) {
   std::visit([point](const auto& set) { move(set, point); }, projection);
 }
 
-template void project(const Projection&, std::span<float>) noexcept;
-template void project(const Projection&, std::span<double>) noexcept;
+template void project(const Projection&, std::span<float>);
+template void project(const Projection&, std::span<double>);
 
 }  // namespace ballast::optim

@@ -36,6 +36,6 @@ Status validate(const Projection& projection, std::size_t dim);
 // Requires: validate(projection, point.size()) holds. Instantiated for float and double.
 // Cost: three passes over the point at most; allocates nothing.
 template <typename Real>
-void project(const Projection& projection, std::span<Real> point) noexcept;
+void project(const Projection& projection, std::span<Real> point);
 
 }  // namespace ballast::optim

@@ -1,8 +1,8 @@
 #pragma once
 // Learning-rate schedules: the factor on eta at server step t = 1, 2, ...
 //
-// A schedule is any callable of that type; it should be a pure function of t, so that a server
-// restored from a checkpoint goes on as if it had never stopped.
+// A schedule is any callable of that type; it does not throw, and should be a pure function of t,
+// so that a server restored from a checkpoint goes on as if it had never stopped.
 
 #include <cstdint>
 #include <functional>
