@@ -2,6 +2,7 @@
 // An analytic gradient source for tests: a quadratic whose gradient is known, with seeded noise.
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
