@@ -1,0 +1,54 @@
+#include "ballast/attacks/update_attacks.h"
+
+#include <cmath>
+#include <cstdint>
+
+#include "ballast/attacks/weighted_moments.h"
+#include "ballast/base/check.h"
+#include "ballast/base/rng.h"
+
+namespace ballast::attacks {
+namespace {
+
+// The purpose of this room's random numbers; part of what a seed means, never renumbered.
+constexpr std::uint32_t kGaussianPurpose = 0xA77A'0001;
+
+class Scaled final : public Attack {
+ public:
+  explicit Scaled(double factor) : factor_(factor) {}
+
+  void change_update(const worker::SampleKey&, std::span<float> update) const override {
+    for (float& value : update) value = saturate(factor_ * value + 0.0);  // never -0
+  }
+
+ private:
+  double factor_;
+};
+
+class Gaussian final : public Attack {
+ public:
+  explicit Gaussian(double sigma) : sigma_(sigma) {}
+
+  void change_update(const worker::SampleKey& key, std::span<float> update) const override {
+    Rng rng(RngKey{
+        .seed = key.seed, .purpose = kGaussianPurpose, .owner = key.worker, .step = key.step});
+    for (float& value : update) value = saturate(sigma_ * rng.normal());
+  }
+
+ private:
+  double sigma_;
+};
+
+}  // namespace
+
+AttackPointer make_scaled(double factor) {
+  BALLAST_CHECK(std::isfinite(factor), "the factor is not finite");
+  return std::make_unique<Scaled>(factor);
+}
+
+AttackPointer make_gaussian(double sigma) {
+  BALLAST_CHECK(std::isfinite(sigma) && sigma >= 0.0, "sigma is not finite or negative");
+  return std::make_unique<Gaussian>(sigma);
+}
+
+}  // namespace ballast::attacks

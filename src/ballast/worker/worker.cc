@@ -1,0 +1,111 @@
+#include "ballast/worker/worker.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "ballast/optim/finite.h"
+
+namespace ballast::worker {
+namespace {
+
+Status check_label_map(std::span<const int> map, int class_count) {
+  if (map.empty()) return {};
+  const auto is_class = [class_count](int label) { return label >= 0 && label < class_count; };
+  if (std::cmp_equal(map.size(), class_count) && std::ranges::all_of(map, is_class)) return {};
+  return invalid_argument(
+      fmt::format("a label map of {} entries does not fit {} classes", map.size(), class_count));
+}
+
+}  // namespace
+
+Result<Worker> Worker::make(const WorkerOptions& options, GradientSource& source,
+                            const Behaviour* behaviour) {
+  BALLAST_TRY(auto estimator, optim::Estimator<float>::make(options.estimator, source.dim()));
+  std::vector<int> label_map;
+  if (behaviour != nullptr) {
+    BALLAST_TRY(label_map, behaviour->label_map(source.class_count()));
+  }
+  BALLAST_TRY_STATUS(check_label_map(label_map, source.class_count()));
+  return Worker(options, source, behaviour, std::move(label_map), std::move(estimator));
+}
+
+Worker::Worker(const WorkerOptions& options, GradientSource& source, const Behaviour* behaviour,
+               std::vector<int> label_map, optim::Estimator<float> estimator)
+    : seed_(options.seed),
+      id_(options.id),
+      source_(&source),
+      behaviour_(behaviour),
+      label_map_(std::move(label_map)),
+      estimator_(std::move(estimator)),
+      statistics_(source.initial_statistics().begin(), source.initial_statistics().end()),
+      gradient_(source.dim()),
+      previous_gradient_(source.dim()),
+      values_(source.dim()) {}
+
+Status Worker::check(const Model& model) const {
+  if (model.values.size() != estimator_.dim()) {
+    return invalid_argument(fmt::format("model {} has {} values, not {}", model.version,
+                                        model.values.size(), estimator_.dim()));
+  }
+  if (!optim::all_finite(model.values)) {
+    return invalid_argument(fmt::format("model {} is not finite", model.version));
+  }
+  return {};
+}
+
+// Fills values_ with the honest update and next_statistics_; returns the loss. The statistics move
+// with the model just received only: the second gradient looks at the same sample again.
+Result<double> Worker::compute(std::span<const float> model, const Sample& sample) {
+  next_statistics_ = statistics_;
+  BALLAST_TRY(const double loss, source_->gradient(model, sample, gradient_, next_statistics_));
+  if (!optim::all_finite<float>(next_statistics_)) {
+    return invalid_argument("the running statistics are not finite");
+  }
+  if (estimator_.needs_previous_gradient()) {
+    BALLAST_TRY([[maybe_unused]] const double previous_loss,
+                source_->gradient(previous_model_, sample, previous_gradient_, {}));
+  }
+  BALLAST_TRY_STATUS(estimator_.update(gradient_, previous_gradient_, values_));
+  return loss;
+}
+
+Result<Update> Worker::on_model(const Model& model) {
+  BALLAST_TRY_STATUS(check(model));
+  const std::uint64_t sequence = estimator_.updates() + 1;
+  const Sample sample{.key = {.seed = seed_, .worker = id_, .step = sequence},
+                      .label_map = label_map_};
+  BALLAST_TRY(const double loss, compute(model.values, sample));
+  previous_model_.assign(model.values.begin(), model.values.end());
+  statistics_.swap(next_statistics_);
+  if (behaviour_ != nullptr) behaviour_->change_update(sample.key, values_);
+  return Update{.sequence = sequence,
+                .version = model.version,
+                .values = values_,
+                .statistics = statistics_,
+                .loss = loss};
+}
+
+WorkerState Worker::state() const {
+  return {.estimator = estimator_.state(),
+          .previous_model = previous_model_,
+          .statistics = statistics_};
+}
+
+Status Worker::restore(WorkerState state) {
+  const std::size_t model_size = state.estimator.updates == 0 ? 0 : estimator_.dim();
+  if (state.previous_model.size() != model_size || state.statistics.size() != statistics_.size()) {
+    return invalid_argument("the saved state of the worker is of another model");
+  }
+  if (!optim::all_finite<float>(state.previous_model) ||
+      !optim::all_finite<float>(state.statistics)) {
+    return invalid_argument("the saved state of the worker is not finite");
+  }
+  BALLAST_TRY_STATUS(estimator_.restore(std::move(state.estimator)));
+  previous_model_ = std::move(state.previous_model);
+  statistics_ = std::move(state.statistics);
+  return {};
+}
+
+}  // namespace ballast::worker
