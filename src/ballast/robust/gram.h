@@ -34,6 +34,13 @@ class Gram {
   // distances[i] = |x_i - point|^2.
   void squared_distances(std::span<const double> point, std::span<double> distances) const noexcept;
 
+  // gains[i] = |x_i - point|^2 - |x_i - centre|^2, which is accurate where x_i is so far away that
+  // its distances from the point and from the centre round to the same number.
+  void squared_gains(std::span<const double> point, std::span<double> gains) const noexcept;
+
+  // |x_i - point| - |x_i - centre|, likewise, from the gain above.
+  double gain(std::size_t i, double squared_gain) const noexcept;
+
   // The row that is nearest to half of the weight: argmin over i of the weighted median of the
   // distances from i. While honest rows hold more than half of the weight it lies among them.
   // Requires: scratch of 2 * row_count() doubles.
