@@ -6,6 +6,13 @@
 #include "ballast/robust/cholesky.h"
 
 namespace ballast::robust {
+namespace {
+
+// Of squared lengths. Rows that are nearer than this to where one looks from are there: mixtures of
+// the same rows differ in the last bits, and the direction from one to the other is noise.
+constexpr double kRounding = 0x1.0p-46;
+
+}  // namespace
 
 MedianObjective::MedianObjective(const Gram& gram, const kernels::Weights& weights,
                                  Workspace& workspace)
@@ -22,7 +29,9 @@ void MedianObjective::look_from(std::span<const double> point) {
   gram_.squared_gains(point, gains_);
   value_ = 0.0;
   for (std::size_t i = 0; i < gains_.size(); ++i) {
-    distances_[i] = std::max(0.0, gram_.product(i, i) + gains_[i]);
+    const double squared_distance = gram_.product(i, i) + gains_[i];
+    const bool is_here = squared_distance <= kRounding * gram_.product(i, i);
+    distances_[i] = is_here ? 0.0 : squared_distance;
     value_ += weights_.share(i) * gram_.gain(i, gains_[i]);
   }
   measure_pull();
