@@ -143,6 +143,18 @@ TEST(Definitions, MdaIsTheMeanOfTheSetOfSmallestDiameter) {
   });
 }
 
+// Distances that are not whole numbers are rounded, those of a pair in either order alike.
+TEST(Definitions, MdaFindsTheSmallestDiameterOfNormalRows) {
+  for (std::uint64_t seed = 0; seed < 1000 && !HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    const double lambda = kLambdas[seed % std::size(kLambdas)];
+    const Case given = draw_normal(2 + seed % 8, 1 + seed % 30, seed);
+    const unsigned set = brute_force::mda_set(given.rows, given.weights, lambda);
+    expect_near(applied(*make_mda(lambda), given.rows, given.weights),
+                brute_force::mean_of_set(given.rows, given.weights, set), kRounding);
+  }
+}
+
 TEST(Definitions, NnmAppliesItsBaseToTheMeansOfNeighbours) {
   for_each_case([&](const Case& given, double lambda) {
     const Table mixed = brute_force::nnm(given.rows, given.weights, lambda);

@@ -17,6 +17,7 @@ namespace ballast::robust {
 
 class Gram {
  public:
+  // Requires: a symmetric matrix of row_count x row_count products.
   Gram(std::span<const double> products, std::size_t row_count) noexcept
       : products_(products), row_count_(row_count) {}
 
@@ -24,8 +25,9 @@ class Gram {
   double product(std::size_t i, std::size_t j) const noexcept {
     return products_[i * row_count_ + j];
   }
+  // Symmetric to the last bit.
   double squared_distance(std::size_t i, std::size_t j) const noexcept {
-    return std::max(0.0, product(i, i) - 2.0 * product(i, j) + product(j, j));
+    return std::max(0.0, product(i, i) + product(j, j) - 2.0 * product(i, j));
   }
 
   // |sum_k v_k x_k|^2 for coefficients v that add up to 0 (a difference of points).
