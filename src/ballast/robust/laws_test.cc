@@ -119,7 +119,7 @@ TEST(Laws, DuplicatingARowEqualsDoublingItsWeight) {
                            "ctma(cwtm(0.1), 0.2)", "mda(0.3)", "nnm(gm, 0.2)", "nnm(cwmed, 0.2)"}) {
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
       SCOPED_TRACE(testing::Message() << text << " seed " << seed);
-      const Case given = draw_normal(1 + seed % 9, 3, seed);
+      const Case given = draw_normal(1 + seed % 9, 3, seed, kernels::Weighting::kFractions);
       const std::size_t row = seed % given.rows.size();
       Case doubled = given, duplicated = given;
       doubled.weights[row] *= 2.0;
