@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <numeric>
 
+#include "ballast/base/check.h"
 #include "ballast/base/rng.h"
 #include "ballast/robust/mixed_rows.h"
 
@@ -33,7 +35,7 @@ class Bucketing final : public Rule {
     const std::span<double> of_buckets = observed.workspace().take<double>(mixed.row_count());
     base_->coefficients(mixed, buckets.weights, of_buckets, report);
     mixed.unmix(of_buckets, c);
-    spread_report(buckets, report);
+    spread_report(buckets, observed.workspace(), report);
   }
 
   std::span<const float> aggregate(Observed& observed, const kernels::Weights& weights,
@@ -41,7 +43,7 @@ class Bucketing final : public Rule {
     const Buckets buckets = fill(observed, weights);
     MixedRows mixed(observed, weights, buckets.matrix);
     const auto result = base_->aggregate(mixed, buckets.weights, out, report);
-    spread_report(buckets, report);
+    spread_report(buckets, observed.workspace(), report);
     return result;
   }
 
@@ -49,7 +51,7 @@ class Bucketing final : public Rule {
   struct Buckets {
     std::span<const std::size_t> bucket_of_row;
     std::span<const double> matrix;
-    kernels::Weights weights;
+    const kernels::Weights& weights;
   };
 
   std::size_t bucket_count(std::size_t rows) const { return (rows + size_ - 1) / size_; }
@@ -83,13 +85,16 @@ class Bucketing final : public Rule {
       const std::size_t last = m - (count - 1) * size_;
       bucket_weights[b] = sum * static_cast<double>(rows.size() == size_ ? last : size_);
     }
-    return {bucket_of_row, matrix, *kernels::Weights::make(bucket_weights)};
+    kernels::Weights& exact = workspace.take_weights();
+    BALLAST_CHECK(exact.assign(bucket_weights), "means of positive weights are positive");
+    return {bucket_of_row, matrix, exact};
   }
 
   // What was kept of a bucket was kept of each of its rows.
-  static void spread_report(const Buckets& buckets, Report& report) {
+  static void spread_report(const Buckets& buckets, Workspace& workspace, Report& report) {
     if (report.kept.empty()) return;
-    const std::vector<double> of_buckets = report.kept;
+    const std::span<double> of_buckets = workspace.take<double>(report.kept.size());
+    std::ranges::copy(report.kept, of_buckets.begin());
     report.kept.resize(buckets.bucket_of_row.size());
     for (std::size_t i = 0; i < report.kept.size(); ++i) {
       report.kept[i] = of_buckets[buckets.bucket_of_row[i]];

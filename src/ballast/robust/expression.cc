@@ -248,7 +248,7 @@ std::string point_at(std::string_view text, std::size_t position, std::string_vi
   const std::size_t end = std::min(text.size(), position + kShownAround);
   const std::string_view left_out = begin > 0 ? "..." : "";
   const std::string_view right_out = end < text.size() ? "..." : "";
-  return fmt::format("{} at column {}\n  {}{}{}\n  {:>{}}", message, position, left_out,
+  return fmt::format("{} at column {}\n  {}{}{}\n  {:>{}}", message, position + 1, left_out,
                      printable(text.substr(begin, end - begin)), right_out, '^',
                      left_out.size() + (position - begin) + 1);
 }

@@ -61,12 +61,12 @@ std::string to_string(const Expression& expression);
 
 // The message, the column, and below them the text with a caret under the character at `position`:
 //
-//   expected a number or a rule after ',' at column 9
+//   expected a number or a rule after ',' at column 10
 //     ctma(gm, )
 //              ^
 //
-// Columns count from 0, as positions do. Only the part of a long text around the caret is shown,
-// and characters that are not printable ASCII are shown as '?'.
+// Columns are for people and count from 1: position + 1. Only the part of a long text around the
+// caret is shown, and characters that are not printable ASCII are shown as '?'.
 // Requires: position <= text.size().
 std::string point_at(std::string_view text, std::size_t position, std::string_view message);
 

@@ -96,11 +96,11 @@ TEST(ParseExpression, ReadsEveryFormOfNumber) {
 
 TEST(ParseExpression, PointsAtTheWrongCharacter) {
   EXPECT_EQ(refusal("ctma(gm, )"),
-            "expected a number or a rule after ',' at column 9\n"
+            "expected a number or a rule after ',' at column 10\n"
             "  ctma(gm, )\n"
             "           ^");
   EXPECT_EQ(refusal("ctma(gm 0.4)"),
-            "expected ',' or ')' at column 8\n"
+            "expected ',' or ')' at column 9\n"
             "  ctma(gm 0.4)\n"
             "          ^");
 }
@@ -111,60 +111,60 @@ TEST(ParseExpression, SaysWhatItExpected) {
     const char* message;
   };
   for (const auto& [text, message] : {
-           Case{"", "expected a rule, such as gm or ctma(cwmed, 0.4), at column 0"},
-           Case{"3", "expected a rule, such as gm or ctma(cwmed, 0.4), at column 0"},
-           Case{"GM", "expected a rule, such as gm or ctma(cwmed, 0.4), at column 0"},
-           Case{"gm cwmed", "expected the end at column 3"},
-           Case{"gm(1) x", "expected the end at column 6"},
-           Case{"gm)", "expected the end at column 2"},
-           Case{"gm(", "expected a number or a rule after '(' at column 3"},
-           Case{"gm(,1)", "expected a number or a rule after '(' at column 3"},
-           Case{"gm(1", "expected ',' or ')' at column 4"},
-           Case{"gm(1,", "expected a number or a rule after ',' at column 5"},
-           Case{"gm(a=)", "expected a number or a rule after '=' at column 5"},
-           Case{"gm(a=b=c)", "expected ',' or ')' at column 6"},
-           Case{"gm(1x)", "expected ',' or ')' at column 4"},
-           Case{"gm(-)", "expected a number, such as 0.4, 1e-8 or 1/3, at column 3"},
-           Case{"gm(.)", "expected a number, such as 0.4, 1e-8 or 1/3, at column 3"},
-           Case{"gm(-inf)", "expected a number, such as 0.4, 1e-8 or 1/3, at column 3"},
-           Case{"gm(-nan)", "expected a number, such as 0.4, 1e-8 or 1/3, at column 3"},
-           Case{"gm(1e999)", "the number is too large or too small for a double at column 3"},
-           Case{"gm(1e-999)", "the number is too large or too small for a double at column 3"},
-           Case{"gm(1/0)", "a fraction cannot divide by 0 at column 5"},
-           Case{"gm(1/)", "expected a whole number after '/' at column 5"},
-           Case{"gm(1/-3)", "expected a whole number after '/' at column 5"},
-           Case{"gm(1/3.5)", "expected a whole number after '/' at column 5"},
-           Case{"gm(0.5/3)", "expected a whole number before '/' at column 3"},
-           Case{"gm(1/2/3)", "expected ',' or ')' at column 6"},
-           Case{"gm(a=1, a=2)", "'a' is given twice at column 8"},
-           Case{"gm(a=1, 2)", "an argument without a key cannot follow one with a key at column 8"},
+           Case{"", "expected a rule, such as gm or ctma(cwmed, 0.4), at column 1"},
+           Case{"3", "expected a rule, such as gm or ctma(cwmed, 0.4), at column 1"},
+           Case{"GM", "expected a rule, such as gm or ctma(cwmed, 0.4), at column 1"},
+           Case{"gm cwmed", "expected the end at column 4"},
+           Case{"gm(1) x", "expected the end at column 7"},
+           Case{"gm)", "expected the end at column 3"},
+           Case{"gm(", "expected a number or a rule after '(' at column 4"},
+           Case{"gm(,1)", "expected a number or a rule after '(' at column 4"},
+           Case{"gm(1", "expected ',' or ')' at column 5"},
+           Case{"gm(1,", "expected a number or a rule after ',' at column 6"},
+           Case{"gm(a=)", "expected a number or a rule after '=' at column 6"},
+           Case{"gm(a=b=c)", "expected ',' or ')' at column 7"},
+           Case{"gm(1x)", "expected ',' or ')' at column 5"},
+           Case{"gm(-)", "expected a number, such as 0.4, 1e-8 or 1/3, at column 4"},
+           Case{"gm(.)", "expected a number, such as 0.4, 1e-8 or 1/3, at column 4"},
+           Case{"gm(-inf)", "expected a number, such as 0.4, 1e-8 or 1/3, at column 4"},
+           Case{"gm(-nan)", "expected a number, such as 0.4, 1e-8 or 1/3, at column 4"},
+           Case{"gm(1e999)", "the number is too large or too small for a double at column 4"},
+           Case{"gm(1e-999)", "the number is too large or too small for a double at column 4"},
+           Case{"gm(1/0)", "a fraction cannot divide by 0 at column 6"},
+           Case{"gm(1/)", "expected a whole number after '/' at column 6"},
+           Case{"gm(1/-3)", "expected a whole number after '/' at column 6"},
+           Case{"gm(1/3.5)", "expected a whole number after '/' at column 6"},
+           Case{"gm(0.5/3)", "expected a whole number before '/' at column 4"},
+           Case{"gm(1/2/3)", "expected ',' or ')' at column 7"},
+           Case{"gm(a=1, a=2)", "'a' is given twice at column 9"},
+           Case{"gm(a=1, 2)", "an argument without a key cannot follow one with a key at column 9"},
        }) {
     EXPECT_THAT(refusal(text), StartsWith(std::string(message) + "\n")) << text;
   }
 }
 
 TEST(ParseExpression, TreatsAZeroByteAsAnyWrongCharacter) {
-  EXPECT_THAT(refusal(std::string("gm\0", 3)), StartsWith("expected the end at column 2\n"));
-  EXPECT_THAT(refusal(std::string("gm(\0)", 5)), HasSubstr("at column 3\n  gm(?)\n"));
+  EXPECT_THAT(refusal(std::string("gm\0", 3)), StartsWith("expected the end at column 3\n"));
+  EXPECT_THAT(refusal(std::string("gm(\0)", 5)), HasSubstr("at column 4\n  gm(?)\n"));
 }
 
 TEST(ParseExpression, LimitsTheDepth) {
   EXPECT_EQ(to_string(parsed(nested(kExpressionDepthMax))), nested(kExpressionDepthMax));
   EXPECT_THAT(refusal(nested(kExpressionDepthMax + 1)),
-              StartsWith("rules are nested more than 16 deep at column 32\n"));
+              StartsWith("rules are nested more than 16 deep at column 33\n"));
   EXPECT_THAT(refusal(nested(1300)), StartsWith("rules are nested more than 16 deep"));
 }
 
 TEST(ParseExpression, LimitsTheNumberOfArguments) {
   EXPECT_EQ(parsed(with_arguments(kExpressionArgumentsMax, "1")).arguments.size(), 16u);
   EXPECT_THAT(refusal(with_arguments(kExpressionArgumentsMax + 1, "1")),
-              StartsWith("more than 16 arguments at column 34\n"));
+              StartsWith("more than 16 arguments at column 35\n"));
 }
 
 TEST(ParseExpression, LimitsTheLength) {
   const std::string longest = "gm" + std::string(kExpressionCharactersMax - 2, ' ');
   EXPECT_EQ(parsed(longest).name, "gm");
-  EXPECT_THAT(refusal(longest + " "), StartsWith("more than 4096 characters at column 4096\n"));
+  EXPECT_THAT(refusal(longest + " "), StartsWith("more than 4096 characters at column 4097\n"));
 }
 
 TEST(ParseExpression, LimitsTheLengthOfTheCanonicalTextToo) {
@@ -208,19 +208,19 @@ TEST(Equality, SeesNamesKeysAndValuesButNotPositions) {
 }
 
 TEST(PointAt, PutsTheCaretBehindTheTextWhenItEndsTooEarly) {
-  EXPECT_EQ(point_at("gm(", 3, "unfinished"), "unfinished at column 3\n  gm(\n     ^");
-  EXPECT_EQ(point_at("", 0, "empty"), "empty at column 0\n  \n  ^");
+  EXPECT_EQ(point_at("gm(", 3, "unfinished"), "unfinished at column 4\n  gm(\n     ^");
+  EXPECT_EQ(point_at("", 0, "empty"), "empty at column 1\n  \n  ^");
 }
 
 TEST(PointAt, ShowsTheNeighbourhoodOfALongText) {
   const std::string text = std::string(1000, 'a') + "!" + std::string(1000, 'b');
-  EXPECT_EQ(point_at(text, 1000, "wrong"), "wrong at column 1000\n  ..." + std::string(36, 'a') +
+  EXPECT_EQ(point_at(text, 1000, "wrong"), "wrong at column 1001\n  ..." + std::string(36, 'a') +
                                                "!" + std::string(35, 'b') + "...\n" +
                                                std::string(41, ' ') + "^");
 }
 
 TEST(PointAt, ShowsNothingATerminalWouldObey) {
-  EXPECT_EQ(point_at("a\x1b[2J\t\xc3\xa9", 1, "wrong"), "wrong at column 1\n  a?[2J ??\n   ^");
+  EXPECT_EQ(point_at("a\x1b[2J\t\xc3\xa9", 1, "wrong"), "wrong at column 2\n  a?[2J ??\n   ^");
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "ballast/robust/weiszfeld.h"
 
@@ -13,13 +12,16 @@ namespace {
 // Newton steps converge in about ten; Weiszfeld steps are bounded for the sake of the caller.
 constexpr std::size_t kIterationsMax = 500;
 
+// Objectives are compared less that at the centre: one row far away must not round the others' part
+// away.
 std::size_t row_of_smallest_objective(const Gram& gram, const kernels::Weights& weights) {
   std::size_t best = 0;
   double smallest = 0.0;
   for (std::size_t k = 0; k < gram.row_count(); ++k) {
     double objective = 0.0;
     for (std::size_t i = 0; i < gram.row_count(); ++i) {
-      objective += weights.share(i) * std::sqrt(gram.squared_distance(i, k));
+      const double squared_gain = gram.product(k, k) - 2.0 * gram.product(i, k);
+      objective += weights.share(i) * gram.gain(i, squared_gain);
     }
     if (k == 0 || objective < smallest) best = k, smallest = objective;
   }

@@ -1,5 +1,6 @@
 #include "ballast/robust/gram.h"
 
+#include <cmath>
 #include <numeric>
 
 namespace ballast::robust {
@@ -38,14 +39,28 @@ double Gram::squared_norm(std::span<const double> v) const noexcept {
 
 void Gram::squared_distances(std::span<const double> point,
                              std::span<double> distances) const noexcept {
+  squared_gains(point, distances);
+  for (std::size_t i = 0; i < row_count_; ++i) {
+    distances[i] = std::max(0.0, product(i, i) + distances[i]);
+  }
+}
+
+void Gram::squared_gains(std::span<const double> point, std::span<double> gains) const noexcept {
   double norm = 0.0;
   for (std::size_t i = 0; i < row_count_; ++i) {
     double row = 0.0;
     for (std::size_t j = 0; j < row_count_; ++j) row += point[j] * product(i, j);
-    distances[i] = product(i, i) - 2.0 * row;
+    gains[i] = -2.0 * row;
     norm += point[i] * row;
   }
-  for (double& distance : distances) distance = std::max(0.0, distance + norm);
+  for (double& gain : gains) gain += norm;
+}
+
+double Gram::gain(std::size_t i, double squared_gain) const noexcept {
+  const double from_centre = product(i, i);
+  const double from_point = std::max(0.0, from_centre + squared_gain);
+  const double sum = std::sqrt(from_centre) + std::sqrt(from_point);
+  return sum > 0.0 ? squared_gain / sum : 0.0;
 }
 
 Gram::Core Gram::core(const kernels::Weights& weights, std::span<double> scratch) const noexcept {

@@ -17,6 +17,7 @@ namespace ballast::robust {
 
 class Gram {
  public:
+  // Requires: a symmetric matrix of row_count x row_count products.
   Gram(std::span<const double> products, std::size_t row_count) noexcept
       : products_(products), row_count_(row_count) {}
 
@@ -24,8 +25,9 @@ class Gram {
   double product(std::size_t i, std::size_t j) const noexcept {
     return products_[i * row_count_ + j];
   }
+  // Symmetric to the last bit.
   double squared_distance(std::size_t i, std::size_t j) const noexcept {
-    return std::max(0.0, product(i, i) - 2.0 * product(i, j) + product(j, j));
+    return std::max(0.0, product(i, i) + product(j, j) - 2.0 * product(i, j));
   }
 
   // |sum_k v_k x_k|^2 for coefficients v that add up to 0 (a difference of points).
@@ -33,6 +35,13 @@ class Gram {
 
   // distances[i] = |x_i - point|^2.
   void squared_distances(std::span<const double> point, std::span<double> distances) const noexcept;
+
+  // gains[i] = |x_i - point|^2 - |x_i - centre|^2, which is accurate where x_i is so far away that
+  // its distances from the point and from the centre round to the same number.
+  void squared_gains(std::span<const double> point, std::span<double> gains) const noexcept;
+
+  // |x_i - point| - |x_i - centre|, likewise, from the gain above.
+  double gain(std::size_t i, double squared_gain) const noexcept;
 
   // The row that is nearest to half of the weight: argmin over i of the weighted median of the
   // distances from i. While honest rows hold more than half of the weight it lies among them.

@@ -14,10 +14,10 @@ Gram MixedRows::gram(const kernels::Weights&) {
       half_way[j] = 0.0;
       for (std::size_t k = 0; k < m; ++k) half_way[j] += coefficients_(r, k) * gram.product(k, j);
     }
-    for (std::size_t q = 0; q < mixed; ++q) {
+    for (std::size_t q = 0; q <= r; ++q) {
       double sum = 0.0;
       for (std::size_t j = 0; j < m; ++j) sum += half_way[j] * coefficients_(q, j);
-      products[r * mixed + q] = sum;
+      products[r * mixed + q] = products[q * mixed + r] = sum;
     }
   }
   return {products, mixed};

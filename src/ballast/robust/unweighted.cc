@@ -14,14 +14,20 @@ class Unweighted final : public Rule {
   bool is_combination() const noexcept override { return base_->is_combination(); }
   void coefficients(Observed& observed, const kernels::Weights& weights, std::span<double> c,
                     Report& report) const override {
-    base_->coefficients(observed, kernels::Weights::equal(weights.size()), c, report);
+    base_->coefficients(observed, equal(observed, weights.size()), c, report);
   }
   std::span<const float> aggregate(Observed& observed, const kernels::Weights& weights,
                                    std::span<float> out, Report& report) const override {
-    return base_->aggregate(observed, kernels::Weights::equal(weights.size()), out, report);
+    return base_->aggregate(observed, equal(observed, weights.size()), out, report);
   }
 
  private:
+  static const kernels::Weights& equal(Observed& observed, std::size_t count) {
+    kernels::Weights& weights = observed.workspace().take_weights();
+    weights.assign_equal(count);
+    return weights;
+  }
+
   RulePointer base_;
 };
 

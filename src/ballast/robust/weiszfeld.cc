@@ -6,12 +6,19 @@
 #include "ballast/robust/cholesky.h"
 
 namespace ballast::robust {
+namespace {
+
+// Of squared lengths. Rows that are nearer than this to where one looks from are there: mixtures of
+// the same rows differ in the last bits, and the direction from one to the other is noise.
+constexpr double kRounding = 0x1.0p-46;
+
+}  // namespace
 
 MedianObjective::MedianObjective(const Gram& gram, const kernels::Weights& weights,
                                  Workspace& workspace)
     : gram_(gram), weights_(weights) {
   const std::size_t m = gram.row_count();
-  for (auto* vector : {&point_, &distances_, &pulls_, &direction_, &step_}) {
+  for (auto* vector : {&point_, &gains_, &distances_, &pulls_, &direction_, &step_}) {
     *vector = workspace.take<double>(m, 0.0);
   }
   matrix_ = workspace.take<double>(m * m);
@@ -19,7 +26,14 @@ MedianObjective::MedianObjective(const Gram& gram, const kernels::Weights& weigh
 
 void MedianObjective::look_from(std::span<const double> point) {
   std::copy(point.begin(), point.end(), point_.begin());
-  gram_.squared_distances(point, distances_);
+  gram_.squared_gains(point, gains_);
+  value_ = 0.0;
+  for (std::size_t i = 0; i < gains_.size(); ++i) {
+    const double squared_distance = gram_.product(i, i) + gains_[i];
+    const bool is_here = squared_distance <= kRounding * gram_.product(i, i);
+    distances_[i] = is_here ? 0.0 : squared_distance;
+    value_ += weights_.share(i) * gram_.gain(i, gains_[i]);
+  }
   measure_pull();
   // The pull is sum_i p_i (y - x_i) / |y - x_i|: coefficients pull_sum * y - pulls.
   for (std::size_t i = 0; i < pulls_.size(); ++i) {
@@ -41,11 +55,10 @@ void MedianObjective::look_from_origin(std::span<const double> squared_norms) {
 }
 
 void MedianObjective::measure_pull() noexcept {
-  value_ = pull_sum_ = weight_here_ = 0.0;
+  pull_sum_ = weight_here_ = 0.0;
   for (std::size_t i = 0; i < pulls_.size(); ++i) {
     const double distance = std::sqrt(distances_[i]), weight = weights_.share(i);
     pulls_[i] = distance > 0.0 ? weight / distance : 0.0;
-    value_ += weight * distance;
     pull_sum_ += pulls_[i];
     if (distance == 0.0) weight_here_ += weight;
   }

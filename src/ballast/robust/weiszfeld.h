@@ -21,7 +21,8 @@ class MedianObjective {
   // Looks from the origin, given the squared norms of the rows. Only weiszfeld_step() may follow.
   void look_from_origin(std::span<const double> squared_norms);
 
-  // After a look: the objective, and the length of the shortest subgradient.
+  // After a look: the objective less that at the centre of the inner products (so that one row far
+  // away does not round the others' part away), and the length of the shortest subgradient.
   double value() const noexcept { return value_; }
   double slope() const noexcept;
 
@@ -42,7 +43,7 @@ class MedianObjective {
 
   const Gram& gram_;
   const kernels::Weights& weights_;
-  std::span<double> point_, distances_, pulls_, direction_, matrix_, step_;
+  std::span<double> point_, gains_, distances_, pulls_, direction_, matrix_, step_;
   double value_ = 0.0;
   double pull_sum_ = 0.0;     // sum of p_i / |y - x_i| over the rows not at y
   double weight_here_ = 0.0;  // of the rows at y

@@ -16,6 +16,11 @@ std::byte* Workspace::take_bytes(std::size_t bytes) {
   return taken;
 }
 
+kernels::Weights& Workspace::take_weights() {
+  if (weights_used_ == weights_.size()) weights_.emplace_back();
+  return weights_[weights_used_++];
+}
+
 void Workspace::reset() {
   if (pieces_.size() > 1) {
     std::size_t total = 0;
@@ -24,6 +29,7 @@ void Workspace::reset() {
     pieces_.emplace_back(total);
   }
   used_ = 0;
+  weights_used_ = 0;
 }
 
 }  // namespace ballast::robust

@@ -2,11 +2,14 @@
 // Scratch memory of the rules, owned by the caller and used again from call to call: after the
 // first calls of a size nothing is allocated any more.
 
+#include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <span>
 #include <vector>
 
 #include "ballast/base/aligned.h"
+#include "ballast/kernels/weights.h"
 
 namespace ballast::robust {
 
@@ -26,6 +29,9 @@ class Workspace {
     return taken;
   }
 
+  // A list of weights to assign to, valid until the next reset(). It keeps its memory.
+  kernels::Weights& take_weights();
+
   // Takes everything back. Joins what was allocated in pieces into one piece for the next time.
   void reset();
 
@@ -34,6 +40,8 @@ class Workspace {
 
   std::vector<AlignedVector<std::byte>> pieces_;
   std::size_t used_ = 0;  // of the last piece
+  std::deque<kernels::Weights> weights_;
+  std::size_t weights_used_ = 0;
 };
 
 }  // namespace ballast::robust
