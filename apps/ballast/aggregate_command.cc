@@ -140,19 +140,35 @@ Status aggregate_files(const AggregateFlags& flags) {
                              : describe(*rule, table, report, elapsed.count()));
 }
 
+constexpr const char* kFooter =
+    "Example: 17 workers' latest gradients, each weighed by how many updates the worker has "
+    "sent,\n"
+    "when up to 0.4 of the updates may be lies:\n"
+    "  ballast aggregate --rule 'ctma(gm, 0.4)' --rows rows.npy --weights counts.npy --out "
+    "out.npy\n"
+    "\n"
+    "'ballast list' shows every rule.";
+
 }  // namespace
 
 void add_aggregate_command(CLI::App& app, Action& action) {
+  // An unset variable of a shell script must not pass for a flag that was left out.
+  const auto is_named = [](const std::string& file) {
+    return file.empty() ? "names no file" : std::string();
+  };
   CLI::App* command = app.add_subcommand("aggregate", "Aggregate the rows of a file by a rule");
   const auto flags = std::make_shared<AggregateFlags>();
   command->add_option("--rule", flags->rule, "Rule, for example 'ctma(gm, 0.4)'")->required();
   command
       ->add_option("--rows", flags->rows,
                    "m x d float32 or float64: .npy, or FILE.safetensors[:NAME]")
+      ->check(is_named)
       ->required();
-  command->add_option("--weights", flags->weights,
-                      "m positive numbers, same formats; default: equal");
-  command->add_option("--out", flags->out, "Where the result goes: .npy or .safetensors");
+  command
+      ->add_option("--weights", flags->weights, "m positive numbers, same formats; default: equal")
+      ->check(is_named);
+  command->add_option("--out", flags->out, "Where the result goes: .npy or .safetensors")
+      ->check(is_named);
   command
       ->add_option("--device", flags->device, "cpu (fast) or reference (plain, double precision)")
       ->check(CLI::IsMember({"cpu", "reference", "cuda"}))
@@ -162,6 +178,7 @@ void add_aggregate_command(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_flag("--json", flags->as_json,
                     "Print one JSON object: rule, rows, dim, ms, kept_weight, iterations");
+  command->footer(kFooter);
   command->callback([&action, flags] { action = [flags] { return aggregate_files(*flags); }; });
 }
 

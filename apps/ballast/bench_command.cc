@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -35,6 +36,17 @@ std::vector<std::string> split_rules(const std::string& text) {
   return rules;
 }
 
+// The rules in their canonical form, every one checked before the first is measured.
+Result<std::vector<std::string>> checked_rules(const BenchFlags& flags) {
+  std::vector<std::string> rules = split_rules(flags.rules);
+  for (std::string& text : rules) {
+    BALLAST_TRY(const robust::RulePointer rule, robust::parse_rule(text));
+    BALLAST_TRY_STATUS(rule->check_row_count(flags.size.rows));
+    text = rule->text();
+  }
+  return rules;
+}
+
 std::string describe_json(const std::string& rule, BenchMode mode, const BenchSize& size,
                           const BenchResult& result) {
   const nlohmann::ordered_json line = {{"rule", rule},
@@ -48,28 +60,29 @@ std::string describe_json(const std::string& rule, BenchMode mode, const BenchSi
   return line.dump() + "\n";
 }
 
-std::string describe(const std::string& rule, BenchMode mode, const BenchResult& result) {
-  return fmt::format("{:<22}{:<9}{:>9.3f}{:>11.3f}{:>8.2f}\n", rule, to_string(mode),
+std::string describe(const std::string& rule, std::size_t rule_width, BenchMode mode,
+                     const BenchResult& result) {
+  return fmt::format("{:<{}}  {:<9}{:>9.3f}{:>11.3f}{:>8.2f}\n", rule, rule_width, to_string(mode),
                      result.call_ms, result.stream_ms, result.ratio());
 }
 
-std::string table_head(const BenchSize& size) {
+std::string table_head(const BenchSize& size, std::size_t rule_width) {
   return fmt::format(
       "{} rows x {} values, {} thread{}; ratio = ms / one streaming read of the table\n\n"
-      "{:<22}{:<9}{:>9}{:>11}{:>8}\n",
-      size.rows, size.dim, size.threads, size.threads == 1 ? "" : "s", "rule", "mode", "ms",
-      "stream ms", "ratio");
+      "{:<{}}  {:<9}{:>9}{:>11}{:>8}\n",
+      size.rows, size.dim, size.threads, size.threads == 1 ? "" : "s", "rule", rule_width, "mode",
+      "ms", "stream ms", "ratio");
 }
 
 Status run_bench(const BenchFlags& flags) {
-  const std::vector<std::string> rules = split_rules(flags.rules);
-  for (const std::string& rule : rules) BALLAST_TRY_STATUS(robust::parse_rule(rule));
-  if (!flags.as_json) BALLAST_TRY_STATUS(print(table_head(flags.size)));
+  BALLAST_TRY(const std::vector<std::string> rules, checked_rules(flags));
+  const std::size_t width = std::ranges::max(rules, {}, &std::string::size).size();
+  if (!flags.as_json) BALLAST_TRY_STATUS(print(table_head(flags.size, width)));
   for (const std::string& rule : rules) {
     for (const BenchMode mode : kBenchModes) {
       BALLAST_TRY(const BenchResult result, bench_rule(rule, mode, flags.size));
       BALLAST_TRY_STATUS(print(flags.as_json ? describe_json(rule, mode, flags.size, result)
-                                             : describe(rule, mode, result)));
+                                             : describe(rule, width, mode, result)));
     }
   }
   return {};
@@ -91,6 +104,12 @@ void add_bench_command(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command->add_flag("--json", flags->as_json, "One JSON object per line");
+  command->footer(
+      "Each rule is measured in three modes: full (from nothing), noisy and settled (one row\n"
+      "changes per call, much or little, and what is known of the others is used). The ratio is "
+      "the\n"
+      "time over one streaming read of the table, measured in the same run.\n\n"
+      "Example:\n  ballast bench --rows 64 --rules 'cwmed, ctma(gm, 0.4)'");
   command->callback([&action, flags] { action = [flags] { return run_bench(*flags); }; });
 }
 

@@ -23,10 +23,10 @@ void print_error(const std::string& message) {
     fmt::print(stderr, "ballast: {}\n", message);
     return;
   }
-  const std::size_t second_end = message.find('\n', first_end + 1);
   const std::string_view all = message;
-  fmt::print(stderr, "ballast: {}: {}\n", all.substr(0, first_end),
-             without_indent(all.substr(first_end + 1, second_end - first_end - 1)));
+  const std::size_t second_end = message.find('\n', first_end + 1);
+  const auto text = without_indent(all.substr(first_end + 1, second_end - first_end - 1));
+  fmt::print(stderr, "ballast: {}{}{}\n", all.substr(0, first_end), text.empty() ? "" : ": ", text);
 }
 
 Status print(const std::string& text) {

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <exception>
+#include <new>
+#include <sstream>
 
 #include "apps/ballast/commands.h"
 
@@ -15,7 +17,22 @@ constexpr const char* kDescription =
     "  ballast list                                        every rule, one line each\n"
     "  ballast aggregate --rule 'ctma(gm, 0.4)' \\\n"
     "      --rows rows.npy --weights w.npy --out out.npy   aggregate the rows of a file\n"
-    "  ballast bench                                       how fast the rules are here\n";
+    "  ballast bench                                       how fast the rules are here\n"
+    "\n"
+    "'ballast COMMAND --help' explains one command. Exit code: 0 done, 2 something is wrong with "
+    "a\n"
+    "flag or a file, 1 the program itself failed.\n";
+
+int exit_code(const ballast::Status& status) {
+  if (status) return 0;
+  ballast::apps::print_error(status.error().message);
+  return ballast::apps::kExitUsage;
+}
+
+std::string help_command(const CLI::App& app) {
+  const auto commands = app.get_subcommands();
+  return commands.empty() ? "ballast --help" : "ballast " + commands[0]->get_name() + " --help";
+}
 
 int run(int argc, char** argv) {
   CLI::App app(kDescription, "ballast");
@@ -28,25 +45,15 @@ int run(int argc, char** argv) {
   ballast::apps::add_bench_command(app, action);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
-    return app.exit(help);
-  } catch (const CLI::CallForAllHelp& help) {
-    return app.exit(help);
-  } catch (const CLI::CallForVersion& version) {
-    return app.exit(version);
+  } catch (const CLI::Success& asked) {  // for help or the version
+    std::ostringstream text;
+    app.exit(asked, text, text);
+    return exit_code(ballast::apps::print(text.str()));
   } catch (const CLI::ParseError& error) {
-    ballast::apps::print_error(fmt::format("{}; try 'ballast --help'", error.what()));
+    ballast::apps::print_error(fmt::format("{}; try '{}'", error.what(), help_command(app)));
     return ballast::apps::kExitUsage;
   }
-  if (!action) {
-    fmt::print("{}", app.help());
-    return 0;
-  }
-  if (const ballast::Status status = action(); !status) {
-    ballast::apps::print_error(status.error().message);
-    return ballast::apps::kExitUsage;
-  }
-  return 0;
+  return exit_code(action ? action() : ballast::apps::print(app.help()));
 }
 
 }  // namespace
@@ -54,6 +61,8 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    ballast::apps::print_error("not enough memory; use fewer rows or values, or a larger machine");
   } catch (const std::exception& error) {
     ballast::apps::print_error(fmt::format("failed: {}", error.what()));
   } catch (...) {

@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include "ballast/base/check.h"
+#include "ballast/base/parallel.h"
 #include "ballast/robust/fresh_rows.h"
+#include "ballast/robust/registry.h"
 
 namespace ballast::robust {
 namespace {
@@ -22,6 +24,19 @@ Status check_sizes(const Rule& rule, kernels::RowsView rows, std::span<const dou
                                         rows.dim(), out.size()));
   }
   return rule.check_row_count(rows.row_count());
+}
+
+Result<std::vector<const float*>> row_pointers(std::span<const std::vector<float>> rows) {
+  std::vector<const float*> pointers;
+  pointers.reserve(rows.size());
+  for (const std::vector<float>& row : rows) {
+    if (row.size() != rows.front().size()) {
+      return invalid_argument(fmt::format("row 0 has {} values but row {} has {}; make them equal",
+                                          rows.front().size(), pointers.size(), row.size()));
+    }
+    pointers.push_back(row.data());
+  }
+  return pointers;
 }
 
 }  // namespace
@@ -57,6 +72,19 @@ Result<Report> aggregate(const Rule& rule, kernels::RowsView rows, std::span<con
   Report report;
   aggregate_unchecked(rule, rows, exact, out, backend, workspace, options, report);
   return report;
+}
+
+Result<Aggregate> aggregate(std::string_view rule, std::span<const std::vector<float>> rows,
+                            std::span<const double> weights, const AggregateOptions& options) {
+  BALLAST_TRY(const RulePointer parsed, parse_rule(rule));
+  BALLAST_TRY(const std::vector<const float*> pointers, row_pointers(rows));
+  const std::size_t dim = rows.empty() ? 0 : rows.front().size();
+  const auto backend = kernels::make_cpu_backend(hardware_threads());
+  Workspace workspace;
+  Aggregate result{std::vector<float>(dim), {}};
+  BALLAST_TRY(result.report, aggregate(*parsed, {pointers, dim}, weights, result.values, *backend,
+                                       workspace, options));
+  return result;
 }
 
 }  // namespace ballast::robust

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include "ballast/base/error.h"
 #include "ballast/kernels/backend.h"
@@ -23,7 +25,19 @@ Result<Report> aggregate(const Rule& rule, kernels::RowsView rows, std::span<con
                          std::span<float> out, const kernels::Backend& backend,
                          Workspace& workspace, const AggregateOptions& options = {});
 
-// The same without the checks and with a report to use again. Requires: what is checked above.
+struct Aggregate {
+  std::vector<float> values;
+  Report report;
+};
+
+// The short form, for a first try and for programs that aggregate now and then: the rule as a text,
+// for example "ctma(gm, 0.4)", rows of one length, and one positive weight per row. Runs on every
+// hardware thread. Refuses what the form above refuses, a text that names no rule, and rows of
+// different lengths. Cost: besides the above, parsing and allocating on each call.
+Result<Aggregate> aggregate(std::string_view rule, std::span<const std::vector<float>> rows,
+                            std::span<const double> weights, const AggregateOptions& options = {});
+
+// The long form without the checks and with a report to use again. Requires: what is checked above.
 void aggregate_unchecked(const Rule& rule, kernels::RowsView rows, const kernels::Weights& weights,
                          std::span<float> out, const kernels::Backend& backend,
                          Workspace& workspace, const AggregateOptions& options, Report& report);
