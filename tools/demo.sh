@@ -9,7 +9,7 @@ heading "Seventeen workers, some of them lie: how wrong is each rule?"
 build/bin/example_attack
 
 heading "How fast are they here? (ballast bench)"
-build/bin/ballast bench --rules 'mean, cwmed, ctma(gm, 0.4)' --dim 200000
+build/bin/ballast bench --rules 'mean, cwmed, ctma(gm, 0.4)' --dim 1000000
 printf '\nfull: computed from nothing. noisy, settled: one row changed, as on a server, much or a\n'
 printf 'little; what is known of the other rows is used again.\n'
 
