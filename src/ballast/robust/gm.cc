@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "ballast/robust/weiszfeld.h"
 
@@ -12,20 +13,31 @@ namespace {
 // Newton steps converge in about ten; Weiszfeld steps are bounded for the sake of the caller.
 constexpr std::size_t kIterationsMax = 500;
 
-// Objectives are compared less that at the centre: one row far away must not round the others' part
-// away.
-std::size_t row_of_smallest_objective(const Gram& gram, const kernels::Weights& weights) {
-  std::size_t best = 0;
-  double smallest = 0.0;
+// The objective of each row, less that at the centre: one row far away must not round the others'
+// part away.
+void measure_rows(const Gram& gram, const kernels::Weights& weights, std::span<double> objectives) {
   for (std::size_t k = 0; k < gram.row_count(); ++k) {
-    double objective = 0.0;
+    objectives[k] = 0.0;
     for (std::size_t i = 0; i < gram.row_count(); ++i) {
       const double squared_gain = gram.product(k, k) - 2.0 * gram.product(i, k);
-      objective += weights.share(i) * gram.gain(i, squared_gain);
+      objectives[k] += weights.share(i) * gram.gain(i, squared_gain);
     }
-    if (k == 0 || objective < smallest) best = k, smallest = objective;
   }
-  return best;
+}
+
+// Where the rows lie on a line and either half of the weight on its own side, every point between
+// two rows is a minimum. The answer is then the mean, by weight, of the rows that are minima, which
+// is a minimum too and does not depend on the order of the rows.
+void average_minima(const Gram& gram, const kernels::Weights& weights,
+                    std::span<const double> objectives, std::size_t best, std::span<double> c) {
+  constexpr double kSlopeRounding = 1e-12;
+  double sum = 0.0;
+  for (std::size_t k = 0; k < c.size(); ++k) {
+    const double rounding = kSlopeRounding * std::sqrt(gram.squared_distance(k, best));
+    c[k] = objectives[k] - objectives[best] <= rounding ? weights.share(k) : 0.0;
+    sum += c[k];
+  }
+  for (double& coefficient : c) coefficient /= sum;
 }
 
 // Moves the point to one with a smaller objective, by a shortened Newton step if that helps, else
@@ -95,9 +107,17 @@ class GeometricMedian final : public Rule {
                        MedianObjective& objective, Workspace& workspace,
                        std::span<double> c) const {
     const std::span<double> next = workspace.take<double>(c.size());
+    const std::span<double> objectives = workspace.take<double>(c.size());
+    measure_rows(gram, weights, objectives);
+    const auto best =
+        static_cast<std::size_t>(std::ranges::min_element(objectives) - objectives.begin());
     std::ranges::fill(c, 0.0);
-    c[row_of_smallest_objective(gram, weights)] = 1.0;
+    c[best] = 1.0;
     objective.look_from(c);
+    if (2.0 * objective.slope() <= options_.tolerance) {
+      average_minima(gram, weights, objectives, best, c);
+      return 0;
+    }
     std::size_t iterations = 0;
     while (2.0 * objective.slope() > options_.tolerance && iterations < kIterationsMax) {
       ++iterations;

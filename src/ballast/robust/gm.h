@@ -5,7 +5,8 @@
 // Converged to a tolerance by default: f(y) - min f <= tolerance * f(y). The solver works on the
 // inner products of the rows alone (gram.h), so its cost does not depend on the dimension:
 // 1. if the row of smallest objective satisfies the optimality condition
-//    |sum over the others of s_i (x_k - x_i) / |x_k - x_i|| <= s_k, it is the answer, exactly;
+//    |sum over the others of s_i (x_k - x_i) / |x_k - x_i|| <= s_k, it is the answer, exactly
+//    (of several such rows, which there are only on a line, the mean by weight);
 // 2. else it leaves that row by the step of Vardi and Zhang (2000), after which the objective is
 //    below that of every row and no iterate can meet one; it goes on by Newton steps, and by
 //    Weiszfeld's step wherever a Newton step does not descend.

@@ -90,11 +90,14 @@ TEST(Gm, OfATriangleIsItsFermatPoint) {
   }
 }
 
-TEST(Gm, OfAnEvenSplitOnALineLiesBetween) {
-  const Vector result = applied("gm", {{-1.0, 1.0}, {3.0, 1.0}}, {2.0, 2.0});
-  EXPECT_GE(result[0], -1.0);
-  EXPECT_LE(result[0], 3.0);
-  EXPECT_EQ(result[1], 1.0);
+// Every point between the two middle rows is a minimum: the answer is their mean by weight,
+// whatever the order of the rows.
+TEST(Gm, OfAnEvenSplitOnALineIsTheMeanOfTheTwoMiddleRows) {
+  EXPECT_EQ(applied("gm", {{-1.0, 1.0}, {3.0, 1.0}}, {2.0, 2.0}), (Vector{1.0, 1.0}));
+  EXPECT_EQ(applied("gm", {{3.0, 1.0}, {-1.0, 1.0}}, {2.0, 2.0}), (Vector{1.0, 1.0}));
+  // Weights 1 + 2 against 3: the middle rows are at 0 (weight 2) and 10 (weight 3).
+  EXPECT_EQ(applied("gm", {{-5.0}, {0.0}, {10.0}}, {1.0, 2.0, 3.0}), Vector{6.0});
+  EXPECT_EQ(applied("gm", {{10.0}, {-5.0}, {0.0}}, {3.0, 1.0, 2.0}), Vector{6.0});
 }
 
 TEST(Gm, TakesPlainWeiszfeldStepsWhenAsked) {

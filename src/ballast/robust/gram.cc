@@ -6,7 +6,8 @@
 namespace ballast::robust {
 namespace {
 
-// The smallest of the values up to which the rows hold at least half of the weight. Cost: O(m log m).
+// The smallest of the values up to which the rows hold at least half of the weight. Cost: O(m log
+// m).
 double weighted_median(std::span<const double> values, const kernels::Weights& weights,
                        std::span<double> scratch) {
   const std::span<double> sorted = scratch.first(values.size());

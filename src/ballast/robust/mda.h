@@ -3,8 +3,8 @@
 //
 // Among the sets of rows that hold at least 1 - LAMBDA of the weight take one whose largest
 // distance between two members is smallest (of several the heaviest, then the first in order of row
-// numbers), and average it by weight. With m equal weights and LAMBDA = f / m these are sets of m -
-// f rows.
+// numbers), and average it by weight. With m equal weights and LAMBDA = f / m these are sets of
+// m - f rows (more only where distances tie).
 //
 // The search is exact: it lists the maximal cliques of the graph of near rows, at most 3^(m/3) of
 // them, so the rule takes at most kMdaRowsMax rows and refuses more.
