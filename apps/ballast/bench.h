@@ -31,8 +31,9 @@ struct BenchResult {
   double ratio() const noexcept { return call_ms / stream_ms; }
 };
 
-// Measures one rule in one mode. Both times are lower quartiles over repeated calls; the reads are
-// made before and after the calls, so that a slow phase of the machine touches both.
-Result<BenchResult> bench_rule(std::string_view rule, BenchMode mode, const BenchSize& size);
+// Measures the rule that the text names in one mode. Both times are lower quartiles over repeated
+// calls; the reads are made before and after the calls, so that a slow phase of the machine touches
+// both.
+Result<BenchResult> bench_rule(std::string_view text, BenchMode mode, const BenchSize& size);
 
 }  // namespace ballast::apps

@@ -16,8 +16,6 @@
 
 #include "ballast/base/check.h"
 
-extern char** environ;
-
 namespace ballast::data {
 namespace {
 

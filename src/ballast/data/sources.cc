@@ -146,7 +146,8 @@ Source mirror_source(const std::string& address, const KnownDataset& dataset,
   return {address, [&dataset, &options, address](const fs::path& scratch) -> Result<fs::path> {
             for (const KnownFile& file : dataset.files) {
               const std::string name = fmt::format("{}.gz", file.name);
-              BALLAST_TRY_STATUS(download(address + "/" + name, scratch / name, options.run));
+              BALLAST_TRY_STATUS(
+                  download(fmt::format("{}/{}", address, name), scratch / name, options.run));
             }
             return scratch;
           }};

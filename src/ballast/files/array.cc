@@ -69,7 +69,7 @@ ArrayView::ArrayView(Shape its_shape, ValuesView its_values)
 
 ArrayView::ArrayView(const Array& array) : ArrayView(array.shape, view_of(array.values)) {}
 
-std::span<const std::byte> ArrayView::bytes() const noexcept {
+std::span<const std::byte> ArrayView::bytes() const {
   return std::visit([](auto elements) -> std::span<const std::byte> { return as_bytes(elements); },
                     values);
 }

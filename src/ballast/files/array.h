@@ -63,7 +63,7 @@ struct ArrayView {
   ArrayView(const Array& array);  // NOLINT(google-explicit-constructor): as string to string_view
 
   ElementType type() const noexcept { return static_cast<ElementType>(values.index()); }
-  std::span<const std::byte> bytes() const noexcept;
+  std::span<const std::byte> bytes() const;
 
   Shape shape;
   ValuesView values;

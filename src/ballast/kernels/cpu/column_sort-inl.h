@@ -19,7 +19,10 @@ namespace ballast::kernels::cpu::HWY_NAMESPACE {
 
 // Beyond this many rows the registers overflow by far, and a search (column_search-inl.h) is
 // faster.
-constexpr std::size_t kSortRowsMax = 32;
+#ifndef BALLAST_SORT_ROWS_MAX
+#define BALLAST_SORT_ROWS_MAX 32
+#endif
+constexpr std::size_t kSortRowsMax = BALLAST_SORT_ROWS_MAX;
 
 template <typename Width>
 struct Element {
