@@ -90,12 +90,12 @@ inline Network random_network(std::uint64_t seed) {
   for (std::size_t count = rng.below(8); spec.layers.size() < count;) {
     spec.layers.push_back(random_layer(shape, rng));
     NetworkSpec so_far = spec;
-    so_far.layers.push_back(Flatten{});
-    so_far.layers.push_back(Linear{classes});
+    so_far.layers.emplace_back(Flatten{});
+    so_far.layers.emplace_back(Linear{classes});
     shape = Network::make(so_far).value().steps()[spec.layers.size() - 1].out;
   }
-  spec.layers.push_back(Flatten{});
-  spec.layers.push_back(Linear{classes});
+  spec.layers.emplace_back(Flatten{});
+  spec.layers.emplace_back(Linear{classes});
   return Network::make(spec).value();
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "ballast/kernels/reference/primitives.h"
@@ -5,10 +6,7 @@
 namespace ballast::kernels::reference {
 
 bool all_finite(std::span<const float> values) {
-  for (const float value : values) {
-    if (!std::isfinite(value)) return false;
-  }
-  return true;
+  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
 }
 
 }  // namespace ballast::kernels::reference

@@ -13,7 +13,7 @@ namespace {
 // Activations or their gradients: samples one after another, each channel by channel, row by row.
 struct Values {
   Values(std::size_t samples, const Shape& shape_in)
-      : shape(shape_in), data(samples * shape_in.size()) {}
+      : shape(shape_in), sample_count(samples), data(samples * shape_in.size()) {}
 
   double& at(std::size_t sample, std::size_t channel, std::size_t y, std::size_t x) {
     return data[((sample * shape.channels + channel) * shape.height + y) * shape.width + x];
@@ -21,9 +21,10 @@ struct Values {
   double at(std::size_t sample, std::size_t channel, std::size_t y, std::size_t x) const {
     return data[((sample * shape.channels + channel) * shape.height + y) * shape.width + x];
   }
-  std::size_t samples() const { return data.size() / shape.size(); }
+  std::size_t samples() const { return sample_count; }
 
   Shape shape;
+  std::size_t sample_count;
   std::vector<double> data;
 };
 
