@@ -109,7 +109,8 @@ TEST(Allocation, StopsOnceTheTableIsFull) {
     auto rows = kernels::make_table(kernels::Filling::kNormal, 50, kDim, 2);
     std::size_t step = 0;
     const auto update = [&] {
-      ASSERT_TRUE(table.put(step % kRows, rows[step % 50], 1.0 + static_cast<double>(step / 9)));
+      const std::size_t count = 1 + step / 9;
+      ASSERT_TRUE(table.put(step % kRows, rows[step % 50], static_cast<double>(count)));
       ASSERT_TRUE(table.aggregate().has_value());
       ++step;
     };

@@ -120,10 +120,10 @@ inline Vector ctma(const Table& rows, const Vector& weights, const Vector& x_0, 
   const double wanted = (1.0 - lambda) * sum(weights);
   Table chosen;
   Vector chosen_weights;
-  for (std::size_t j = 0; j < order.size(); ++j) {
+  for (const std::size_t row : order) {
     const double before = sum(chosen_weights);
-    chosen.push_back(rows[order[j]]);
-    chosen_weights.push_back(weights[order[j]]);
+    chosen.push_back(rows[row]);
+    chosen_weights.push_back(weights[row]);
     if (sum(chosen_weights) >= wanted) {
       chosen_weights.back() = wanted - before;
       break;

@@ -62,6 +62,7 @@ struct Case {
   Table rows;
   Vector weights;
 };
+// NOLINTNEXTLINE(readability-identifier-naming): GoogleTest asks for this name.
 inline void PrintTo(const Case& given, std::ostream* out) {
   *out << "rows " << testing::PrintToString(given.rows) << " weights "
        << testing::PrintToString(given.weights);
