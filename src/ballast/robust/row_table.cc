@@ -17,6 +17,12 @@ constexpr std::size_t kStaggerLines = 5;
 constexpr std::size_t kLineFloats = kCacheLineBytes / sizeof(float);
 constexpr std::size_t kPageLines = 64;
 
+Status check_weight(std::size_t row, double weight) {
+  if (weight > 0.0 && std::isfinite(weight)) return {};
+  return invalid_argument(
+      fmt::format("the weight of row {} is {}; it must be positive and finite", row, weight));
+}
+
 std::size_t stagger(std::size_t row) { return row * kStaggerLines % kPageLines * kLineFloats; }
 
 }  // namespace
@@ -36,10 +42,7 @@ Status RowTable::put(std::size_t row, std::span<const float> values, double weig
     return invalid_argument(
         fmt::format("row {} has {} values instead of {}", row, values.size(), dim_));
   }
-  if (!(weight > 0.0) || !std::isfinite(weight)) {
-    return invalid_argument(
-        fmt::format("the weight of row {} is {}; it must be positive and finite", row, weight));
-  }
+  BALLAST_TRY_STATUS(check_weight(row, weight));
   if (!backend_->all_finite(values)) {
     return invalid_argument(fmt::format("row {} holds a NaN or an infinity", row));
   }
@@ -70,10 +73,7 @@ void RowTable::replace(std::size_t row, std::span<const float> values, double we
 
 Status RowTable::set_weight(std::size_t row, double weight) {
   if (!has(row)) return invalid_argument(fmt::format("row {} does not exist", row));
-  if (!(weight > 0.0) || !std::isfinite(weight)) {
-    return invalid_argument(
-        fmt::format("the weight of row {} is {}; it must be positive and finite", row, weight));
-  }
+  BALLAST_TRY_STATUS(check_weight(row, weight));
   slots_[row].weight = weight;
   return {};
 }

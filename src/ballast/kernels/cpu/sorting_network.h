@@ -11,8 +11,8 @@
 namespace ballast::kernels::cpu {
 
 struct Exchange {
-  std::uint16_t low;
-  std::uint16_t high;
+  std::uint32_t low;
+  std::uint32_t high;
 };
 
 // Calls emit(low, high) for each compare-exchange of the network for n elements, in order.
@@ -46,16 +46,16 @@ constexpr std::array<Exchange, exchange_count(n)> make_network() {
   std::array<Exchange, exchange_count(n)> network{};
   std::size_t next = 0;
   for_each_exchange(n, [&](std::size_t low, std::size_t high) {
-    network[next++] = {static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(high)};
+    network[next++] = {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high)};
   });
   return network;
 }
 
-// Rebuilds `network` for n elements. Requires: n < 65536.
+// Rebuilds `network` for n elements.
 inline void build_network(std::size_t n, std::vector<Exchange>& network) {
   network.clear();
   for_each_exchange(n, [&](std::size_t low, std::size_t high) {
-    network.push_back({static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(high)});
+    network.push_back({static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high)});
   });
 }
 
