@@ -37,6 +37,11 @@ class RowTable final : private Observed {
 
   bool has(std::size_t row) const noexcept { return row < slots_.size() && slots_[row].is_filled; }
   std::size_t filled_count() const noexcept { return filled_.size(); }
+
+  // The row's values, empty if it does not exist; valid until the table changes.
+  std::span<const float> row(std::size_t row) const noexcept {
+    return has(row) ? slots_[row].values.view() : std::span<const float>();
+  }
   const Rule& rule() const noexcept { return *rule_; }
 
   // The rule's result over the rows that exist; valid until the table changes. An error if there
