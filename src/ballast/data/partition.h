@@ -36,6 +36,7 @@ class Partition {
   // one part. A worker left without samples takes one from the worker who then has most.
   static Result<Partition> dirichlet(std::span<const int> labels, const DirichletOptions& options);
 
+  std::size_t sample_count() const noexcept { return sample_count_; }
   std::size_t worker_count() const noexcept { return worker_count_; }
 
   // Number of samples of a worker, at least 1. Requires: worker < worker_count().
