@@ -1,0 +1,212 @@
+#include "ballast/sim/cluster.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "ballast/sim/update_pool.h"
+
+namespace ballast::sim {
+namespace {
+
+constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+constexpr std::size_t kThreadsMax = 1024;
+
+Status validate(const ClusterOptions& options, const ClusterParts& parts,
+                std::span<const Arrival> arrivals) {
+  const std::size_t total = options.workers.total();
+  if (options.threads == 0 || options.threads > kThreadsMax) {
+    return invalid_argument(
+        fmt::format("{} threads; use 1 to {} of them", options.threads, kThreadsMax));
+  }
+  if (parts.server.workers().size() != total || parts.sources.size() != total) {
+    return invalid_argument(
+        fmt::format("a cluster of {} workers needs as many sources, not {}, and a server for as "
+                    "many, not {}",
+                    total, parts.sources.size(), parts.server.workers().size()));
+  }
+  for (const Arrival& arrival : arrivals) {
+    if (arrival.worker < total) continue;
+    return invalid_argument(
+        fmt::format("an arrival names worker {}; they are 0 to {}", arrival.worker, total - 1));
+  }
+  return {};
+}
+
+Result<std::vector<worker::Worker>> make_workers(const ClusterOptions& options,
+                                                 const ClusterParts& parts) {
+  std::vector<worker::Worker> workers;
+  for (std::uint32_t i = 0; i < options.workers.total(); ++i) {
+    worker::GradientSource& source = *parts.sources[i];
+    if (source.dim() != parts.server.dim()) {
+      return invalid_argument(fmt::format("the source of worker {} has {} values, the model {}", i,
+                                          source.dim(), parts.server.dim()));
+    }
+    const bool is_byzantine = options.workers.is_byzantine(i);
+    BALLAST_TRY(auto worker, worker::Worker::make(
+                                 {.seed = options.seed, .id = i, .estimator = options.estimator},
+                                 source, is_byzantine ? parts.attack : nullptr));
+    workers.push_back(std::move(worker));
+  }
+  return workers;
+}
+
+// When the sender of each arrival comes back, and when each worker comes first; kNever if it does
+// not.
+struct Returns {
+  std::vector<std::uint64_t> after;  // by arrival
+  std::vector<std::uint64_t> first;  // by worker
+};
+
+Returns find_returns(std::span<const Arrival> arrivals, std::size_t worker_count) {
+  Returns returns{.after = std::vector<std::uint64_t>(arrivals.size()),
+                  .first = std::vector<std::uint64_t>(worker_count, kNever)};
+  for (std::size_t i = arrivals.size(); i-- > 0;) {
+    returns.after[i] = std::exchange(returns.first[arrivals[i].worker], i);
+  }
+  return returns;
+}
+
+// Gathers what a colluder knows, in buffers that are kept.
+class Adversary {
+ public:
+  Adversary(const ClusterOptions& options, const ClusterParts& parts)
+      : workers_(options.workers), server_(parts.server), attack_(parts.attack) {}
+
+  // What the worker sends in place of these values.
+  std::span<const float> forge(std::uint32_t worker, std::span<const float> values) {
+    if (attack_ == nullptr || !attack_->colludes() || !workers_.is_byzantine(worker)) return values;
+    look_around();
+    forged_.assign(values.begin(), values.end());
+    attack_->collude({.honest_rows = {rows_, server_.dim()},
+                      .honest_counts = counts_,
+                      .byzantine_count = byzantine_count_ + 1,
+                      .model = *server_.model().values},
+                     forged_);
+    return forged_;
+  }
+
+ private:
+  void look_around() {
+    rows_.clear();
+    counts_.clear();
+    byzantine_count_ = 0;
+    for (std::uint32_t i = 0; i < workers_.total(); ++i) {
+      const std::uint64_t count = server_.worker(i).count;
+      if (workers_.is_byzantine(i)) {
+        byzantine_count_ += count;
+      } else if (count > 0) {
+        rows_.push_back(server_.row(i).data());
+        counts_.push_back(count);
+      }
+    }
+  }
+
+  Population workers_;
+  const server::ParameterServer& server_;
+  const attacks::Attack* attack_;
+  std::vector<const float*> rows_;
+  std::vector<std::uint64_t> counts_;
+  std::uint64_t byzantine_count_ = 0;
+  std::vector<float> forged_;
+};
+
+// One run, from the join of the workers to the last arrival.
+class Run {
+ public:
+  Run(const ClusterOptions& options, const ClusterParts& parts, std::span<const Arrival> arrivals,
+      std::span<worker::Worker> workers)
+      : options_(options),
+        parts_(parts),
+        arrivals_(arrivals),
+        returns_(find_returns(arrivals, workers.size())),
+        adversary_(options, parts),
+        pool_(workers, options.threads) {}
+
+  Result<RunResult> deliver_all() {
+    for (std::uint32_t i = 0; i < options_.workers.total(); ++i) {
+      BALLAST_TRY(const server::Snapshot model, parts_.server.on_join(i));
+      start(i, model, returns_.first[i]);
+    }
+    while (result_.arrivals < arrivals_.size() && result_.ending == Ending::kComplete) {
+      if (options_.stop != nullptr && options_.stop->load()) {
+        result_.ending = Ending::kByRequest;
+      } else {
+        BALLAST_TRY_STATUS(deliver_next());
+      }
+    }
+    for (std::uint32_t i = 0; i < options_.workers.total(); ++i) {
+      result_.gradient_seconds.push_back(pool_.seconds(i));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void start(std::uint32_t worker, const server::Snapshot& model, std::uint64_t due) {
+    if (due != kNever) pool_.start(worker, model, due);
+  }
+
+  Status deliver_next() {
+    const std::size_t index = result_.arrivals++;
+    const Arrival& arrival = arrivals_[index];
+    auto update = pool_.finish(arrival.worker);
+    if (!update) return failed(std::move(update).error());
+    const server::Outcome outcome =
+        parts_.server.on_update({.worker = arrival.worker,
+                                 .sequence = update->sequence,
+                                 .version = update->version,
+                                 .values = adversary_.forge(arrival.worker, update->values),
+                                 .statistics = update->statistics},
+                                arrival.at);
+    server::Snapshot model = outcome.reply;
+    if (outcome.verdict != server::Verdict::kAccepted) {
+      BALLAST_TRY(model, parts_.server.on_join(arrival.worker));
+    }
+    start(arrival.worker, model, returns_.after[index]);
+    return tell({.t = result_.arrivals,
+                 .worker = arrival.worker,
+                 .is_byzantine = options_.workers.is_byzantine(arrival.worker),
+                 .at = arrival.at,
+                 .version = update->version,
+                 .given = model.version,
+                 .loss = update->loss,
+                 .outcome = outcome});
+  }
+
+  Status tell(const ArrivalRecord& record) {
+    if (record.is_byzantine) ++result_.byzantine_arrivals;
+    for (Observer* observer : parts_.observers) {
+      BALLAST_TRY(const Next next, observer->on_arrival(record, parts_.server));
+      if (next == Next::kStop) result_.ending = Ending::kByObserver;
+    }
+    return {};
+  }
+
+  Status failed(Error error) const {
+    const std::uint32_t worker = arrivals_[result_.arrivals - 1].worker;
+    error.message =
+        fmt::format("worker {} at arrival {}: {}", worker, result_.arrivals, error.message);
+    return tl::unexpected(std::move(error));
+  }
+
+  const ClusterOptions& options_;
+  const ClusterParts& parts_;
+  std::span<const Arrival> arrivals_;
+  Returns returns_;
+  Adversary adversary_;
+  RunResult result_;
+  UpdatePool pool_;
+};
+
+}  // namespace
+
+Result<RunResult> run(const ClusterOptions& options, const ClusterParts& parts,
+                      std::span<const Arrival> arrivals) {
+  BALLAST_TRY_STATUS(validate(options, parts, arrivals));
+  BALLAST_TRY(auto workers, make_workers(options, parts));
+  return Run(options, parts, arrivals, workers).deliver_all();
+}
+
+}  // namespace ballast::sim

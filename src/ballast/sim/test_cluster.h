@@ -1,0 +1,127 @@
+#pragma once
+// A small cluster on quadratics for tests, watched by the checkers.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ballast/attacks/registry.h"
+#include "ballast/robust/registry.h"
+#include "ballast/sim/cluster.h"
+#include "ballast/worker/test_quadratic.h"
+
+namespace ballast::sim {
+
+struct TestSetting {
+  Population workers = {.honest = 3, .byzantine = 2};
+  optim::EstimatorOptions estimator = optim::Mu2Estimator{};
+  std::optional<optim::Averaging> averaging = optim::ConstantAverage{};  // none: x = w
+  optim::StepOptions step{.eta = 0.05};
+  server::Reply reply = server::Reply::kNewest;
+  server::WeightPolicy weights = server::CountWeights{};
+  std::optional<std::uint64_t> staleness_max = std::nullopt;
+  std::string rule = "mean";
+  std::string attack = "none";
+  worker::QuadraticOptions quadratic{.centre = {1.0f, -2.0f, 0.5f}, .noise = 0.3};
+  std::uint64_t seed = 1;
+  std::size_t threads = 1;
+};
+
+// What one arrival left behind, as plain values.
+struct Seen {
+  std::uint64_t t = 0;
+  std::uint32_t worker = 0;
+  std::uint64_t version = 0;
+  std::uint64_t staleness = 0;
+  double loss = 0.0;
+  std::vector<float> row;
+  std::vector<float> model;
+
+  bool operator==(const Seen&) const = default;
+};
+
+class Recorder final : public Observer {
+ public:
+  Result<Next> on_arrival(const ArrivalRecord& record,
+                          const server::ParameterServer& server) override {
+    const std::span<const float> row = server.row(record.worker);
+    seen.push_back({.t = record.t,
+                    .worker = record.worker,
+                    .version = record.version,
+                    .staleness = record.outcome.staleness,
+                    .loss = record.loss,
+                    .row = {row.begin(), row.end()},
+                    .model = *server.model().values});
+    return record.t == stop_at ? Next::kStop : Next::kContinue;
+  }
+
+  std::vector<Seen> seen;
+  std::uint64_t stop_at = 0;  // 0: never
+};
+
+class TestCluster {
+ public:
+  explicit TestCluster(const TestSetting& setting)
+      : setting_(setting),
+        server_(make_server(setting)),
+        attack_(attacks::make_attack(setting.attack).value()) {
+    for (std::size_t i = 0; i < setting.workers.total(); ++i) {
+      quadratics_.push_back(std::make_unique<worker::Quadratic>(setting.quadratic));
+      sources_.push_back(quadratics_.back().get());
+    }
+  }
+
+  Result<RunResult> run(std::span<const Arrival> arrivals) {
+    Observer* const observers[] = {&recorder_};
+    return sim::run(
+        options(),
+        {.server = server_, .sources = sources_, .attack = attack_.get(), .observers = observers},
+        arrivals);
+  }
+
+  server::ParameterServer& server() { return server_; }
+  Recorder& recorder() { return recorder_; }
+  worker::Quadratic& quadratic(std::size_t worker) { return *quadratics_[worker]; }
+  std::vector<worker::GradientSource*>& sources() { return sources_; }
+  ClusterOptions options() const {
+    return {.workers = setting_.workers,
+            .estimator = setting_.estimator,
+            .seed = setting_.seed,
+            .threads = setting_.threads,
+            .stop = stop};
+  }
+
+  const std::atomic<bool>* stop = nullptr;
+
+ private:
+  static server::ParameterServer make_server(const TestSetting& setting) {
+    std::vector<float> start(setting.quadratic.centre.size());
+    auto optimizer = setting.averaging
+                         ? optim::make_mu2_server<float>(setting.step, *setting.averaging, start)
+                         : optim::make_sgd_server<float>(setting.step, start);
+    const server::ServerOptions options{
+        .worker_count = setting.workers.total(),
+        .statistic_count = setting.quadratic.has_statistics ? 1u : 0u,
+        .weights = setting.weights,
+        .reply = setting.reply,
+        .staleness_max = setting.staleness_max};
+    return server::ParameterServer::make(options, {.rule = robust::parse_rule(setting.rule).value(),
+                                                   .backend = kernels::make_reference_backend(),
+                                                   .optimizer = std::move(optimizer).value()})
+        .value();
+  }
+
+  TestSetting setting_;
+  server::ParameterServer server_;
+  attacks::AttackPointer attack_;
+  std::vector<std::unique_ptr<worker::Quadratic>> quadratics_;
+  std::vector<worker::GradientSource*> sources_;
+  Recorder recorder_;
+};
+
+}  // namespace ballast::sim
