@@ -1,0 +1,93 @@
+#pragma once
+// One training run as a plain value: every choice but the seed. keys.h has the table that says how
+// each member is written in a specification and what it means; validate.h says which values fit
+// together. The defaults are the paper's MNIST setting with nine workers.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ballast::experiment {
+
+enum class PartitionKind { kShared, kEven, kDirichlet };
+enum class Engine { kNative, kTorch };
+enum class Arrivals { kUniform, kId, kIdSquared, kRoundRobin, kBurst, kTrace };
+enum class Clock { kDraw, kVirtual };
+enum class ComputeTime { kConstant, kExponential, kLognormal };
+enum class Reply { kPaper, kNewest };
+enum class WeightPolicy { kCount, kUniform, kFCap };
+enum class Optimizer { kMu2, kMomentum, kSgd };
+enum class Alpha { kConstant, kLinear };
+enum class ProjectionKind { kNone, kBox, kBall };
+
+// The value of `data` for a user's own arrays.
+inline constexpr std::string_view kDataFromFiles = "files";
+
+struct RunSpec {
+  std::string data = "mnist";
+  std::filesystem::path data_dir;  // empty: data::default_data_folder()
+  std::filesystem::path train_images;
+  std::filesystem::path train_labels;
+  std::filesystem::path test_images;
+  std::filesystem::path test_labels;
+  bool augment = true;
+  PartitionKind partition = PartitionKind::kShared;
+  double dirichlet_alpha = 1.0;
+
+  std::string model;  // empty: what resolve() takes for the data
+  std::uint64_t hidden = 100;
+  Engine engine = Engine::kNative;
+  std::uint64_t batch = 16;
+
+  std::uint64_t workers = 9;
+  std::uint64_t byzantine = 1;
+  double share = 0.4;
+  std::string attack = "sign-flip";
+  double attack_epsilon = 0.1;
+  double attack_sigma = 1.0;
+  double attack_factor = -10.0;
+  std::uint64_t attack_target = 0;
+
+  Arrivals arrivals = Arrivals::kId;
+  std::filesystem::path trace;
+  std::uint64_t burst = 10;
+  Clock clock = Clock::kDraw;
+  ComputeTime compute_time = ComputeTime::kConstant;
+  Reply reply = Reply::kPaper;
+  std::uint64_t staleness_max = 0;  // 0: no limit
+
+  std::string rule = "gm";
+  WeightPolicy weights = WeightPolicy::kCount;
+  std::uint64_t f = 1;
+  double cap_share = 0.2;
+
+  Optimizer optimizer = Optimizer::kMu2;
+  double eta = 0.01;
+  std::vector<std::uint64_t> eta_decay_after;  // empty: eta stays as it is
+  double eta_decay_factor = 0.1;
+  std::optional<double> beta = 0.25;  // nothing: 1/k
+  Alpha alpha = Alpha::kConstant;
+  double gamma = 0.1;
+  double momentum = 0.9;
+  ProjectionKind projection = ProjectionKind::kNone;
+  double box_low = -1.0;
+  double box_high = 1.0;
+  double ball_radius = 1.0;
+
+  std::uint64_t updates = 3750;
+  std::uint64_t evaluate_every = 150;
+
+  bool operator==(const RunSpec&) const = default;
+};
+
+// Whether the model is a user's own TorchScript file.
+bool is_model_file(std::string_view model);
+
+// Fills in what follows from other keys: the data set's own model where none is named, and LibTorch
+// for a model from a file.
+RunSpec resolve(RunSpec run);
+
+}  // namespace ballast::experiment
