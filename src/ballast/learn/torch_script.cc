@@ -120,16 +120,14 @@ void seed_generator(std::uint64_t seed) {
 // A copy of the module for one call at a time.
 struct Copy {
   explicit Copy(const Module& original) : module(original.deepcopy()) {
-    // Copying loses the mark of a parameter, so it is taken over by name.
-    const ModuleTensors before = tensors_of(original);
-    for (const auto& name : before.parameters.names) mark(name);
-    tensors = tensors_of(module);
-  }
-
-  void mark(const std::string& wanted) {
-    for (const auto& [name, tensor] : module.named_parameters()) {
-      if (name == wanted) at::Tensor(tensor).detach_().requires_grad_(true);
+    // Copying loses which parameters require a gradient.
+    const auto copies = module.named_parameters();
+    auto copied = copies.begin();
+    for (const auto& [name, tensor] : original.named_parameters()) {
+      at::Tensor((*copied).value).requires_grad_(tensor.requires_grad());
+      ++copied;
     }
+    tensors = tensors_of(module);
   }
 
   Module module;
