@@ -1,11 +1,11 @@
-#include "ballast/learn/torch_model.h"
+#include "ballast/learn/torch_engine.h"
 
 namespace ballast::learn {
 
-Result<std::shared_ptr<const Model>> make_torch_twin(nn::Network) {
+Result<const TorchEngine*> torch_engine() {
   return unsupported(
-      "engine = \"torch\" needs LibTorch, which this build does not have; install libtorch-dev and "
-      "build again, or set engine = \"native\"");
+      "engine = \"torch\" and models in .pt files need LibTorch, which this build does not have; "
+      "install the package libtorch-dev and build again");
 }
 
 }  // namespace ballast::learn

@@ -93,6 +93,9 @@ Result<nn::Network> make_network(const Options& options) {
 std::span<const ModelEntry> model_registry() noexcept { return kEntries; }
 
 Result<std::shared_ptr<const Model>> make_model(const ModelOptions& options) {
+  if (options.name.ends_with(".pt")) {
+    return load_torch_script({options.name, options.input, options.class_count});
+  }
   BALLAST_TRY(nn::Network network, make_network(options));
   if (options.engine == Engine::kTorch) return make_torch_twin(std::move(network));
   return make_native_model(std::move(network));
