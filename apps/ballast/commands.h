@@ -16,10 +16,12 @@ using Action = std::function<Status()>;
 void add_list_command(CLI::App& app, Action& action);
 void add_aggregate_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
+void add_train_command(CLI::App& app, Action& action);
 
 // Exit codes of the program.
-inline constexpr int kExitFailure = 1;  // ours: a bug, or the machine failed
-inline constexpr int kExitUsage = 2;    // yours: wrong input, file or flag
+inline constexpr int kExitFailure = 1;        // ours: a bug, or the machine failed
+inline constexpr int kExitUsage = 2;          // yours: wrong input, file or flag
+inline constexpr int kExitInterrupted = 130;  // Ctrl-C, as shells count it
 
 // Writes the error to standard error: in one line, or on a terminal with the text it points into.
 void print_error(const std::string& message);

@@ -26,7 +26,8 @@ constexpr const char* kDescription =
 int exit_code(const ballast::Status& status) {
   if (status) return 0;
   ballast::apps::print_error(status.error().message);
-  return ballast::apps::kExitUsage;
+  return status.error().code == ballast::ErrorCode::kInterrupted ? ballast::apps::kExitInterrupted
+                                                                 : ballast::apps::kExitUsage;
 }
 
 std::string help_command(const CLI::App& app) {
@@ -43,6 +44,7 @@ int run(int argc, char** argv) {
   ballast::apps::add_list_command(app, action);
   ballast::apps::add_aggregate_command(app, action);
   ballast::apps::add_bench_command(app, action);
+  ballast::apps::add_train_command(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // for help or the version

@@ -14,6 +14,8 @@ enum class ErrorCode {
   kNotFound,         // no such name or file
   kUnsupported,      // this build or machine cannot do it
   kIo,               // the operating system refused
+  kNotFinite,        // a computation left the finite numbers
+  kInterrupted,      // the user asked to stop
 };
 
 // What went wrong and what to do about it, in one line without a full stop.
@@ -35,6 +37,12 @@ inline tl::unexpected<Error> not_found(std::string message) {
 }
 inline tl::unexpected<Error> unsupported(std::string message) {
   return tl::unexpected<Error>(Error{ErrorCode::kUnsupported, std::move(message)});
+}
+inline tl::unexpected<Error> not_finite(std::string message) {
+  return tl::unexpected<Error>(Error{ErrorCode::kNotFinite, std::move(message)});
+}
+inline tl::unexpected<Error> interrupted(std::string message) {
+  return tl::unexpected<Error>(Error{ErrorCode::kInterrupted, std::move(message)});
 }
 inline tl::unexpected<Error> io_error(std::string message) {
   return tl::unexpected<Error>(Error{ErrorCode::kIo, std::move(message)});

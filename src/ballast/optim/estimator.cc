@@ -72,7 +72,7 @@ Status Estimator<Real>::update(std::span<const Real> gradient,
     out[j] = static_cast<Real>(gradient[j] + kept * (before - reference[j]));
   }
   if (!all_finite<Real>(out)) {
-    return invalid_argument(fmt::format("update {} is not finite", state_.updates + 1));
+    return not_finite(fmt::format("update {} is not finite", state_.updates + 1));
   }
   std::ranges::copy(out, state_.direction.begin());
   ++state_.updates;

@@ -77,6 +77,9 @@ class ParameterServer {
   std::size_t dim() const noexcept { return newest_.values->size(); }
   std::uint64_t accepted_count() const noexcept { return accepted_count_; }
 
+  // Whether the weight policy has enough rows to step.
+  bool has_quorum() const noexcept { return has_quorum_; }
+
   // Requires: worker < worker_count.
   const WorkerRecord& worker(std::uint32_t worker) const { return workers_[worker]; }
   std::span<const WorkerRecord> workers() const noexcept { return workers_; }

@@ -61,7 +61,7 @@ Result<double> Worker::compute(std::span<const float> model, const Sample& sampl
   next_statistics_ = statistics_;
   BALLAST_TRY(const double loss, source_->gradient(model, sample, gradient_, next_statistics_));
   if (!optim::all_finite<float>(next_statistics_)) {
-    return invalid_argument("the running statistics are not finite");
+    return not_finite("the running statistics are not finite");
   }
   if (estimator_.needs_previous_gradient()) {
     BALLAST_TRY([[maybe_unused]] const double previous_loss,

@@ -1,0 +1,100 @@
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/ballast/commands.h"
+#include "apps/ballast/interrupt.h"
+#include "apps/ballast/progress.h"
+#include "ballast/base/parallel.h"
+#include "ballast/experiment/keys.h"
+#include "ballast/experiment/runner.h"
+#include "ballast/experiment/summary.h"
+
+namespace ballast::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TrainFlags {
+  std::string spec;
+  std::vector<std::string> settings;
+  std::string folder;
+  std::size_t threads = hardware_threads();
+  bool as_json = false;
+  bool wants_keys = false;
+};
+
+Result<experiment::Spec> read_spec(const TrainFlags& flags) {
+  if (flags.spec.empty()) {
+    return invalid_argument("name a specification, for example: ballast train spec.toml");
+  }
+  BALLAST_TRY(experiment::Spec spec, experiment::read_spec(flags.spec));
+  for (const std::string& setting : flags.settings) {
+    BALLAST_TRY_STATUS(experiment::apply_override(spec, setting));
+  }
+  return spec;
+}
+
+Status report(const experiment::RunnerResult& result, const fs::path& folder, bool as_json) {
+  if (!result.warning.empty()) print_error(result.warning);
+  if (as_json) {
+    BALLAST_TRY(const std::string json, experiment::summary_json(result.records));
+    return print(json);
+  }
+  return print(fmt::format("{}\nresults are in {}\n", experiment::result_table(result.records),
+                           folder.string()));
+}
+
+Status run_train(const TrainFlags& flags) {
+  if (flags.wants_keys) return print(experiment::key_reference());
+  BALLAST_TRY(const experiment::Spec spec, read_spec(flags));
+  const fs::path folder =
+      flags.folder.empty() ? fs::path("results") / spec.name : fs::path(flags.folder);
+  std::optional<Progress> progress;
+  const experiment::RunnerOptions options{
+      .folder = folder,
+      .threads = flags.threads,
+      .stop = &watch_for_interrupt(),
+      .on_start =
+          [&](std::uint64_t updates, std::size_t found) {
+            if (found > 0) fmt::print(stderr, "{} runs are done already\n", found);
+            if (updates > 0) progress.emplace(updates, "updates");
+          },
+      .on_progress = [&](std::uint64_t updates) { progress->add(updates); }};
+  BALLAST_TRY(const auto result, experiment::run_all(spec, options));
+  if (progress) progress->finish();
+  BALLAST_TRY_STATUS(report(result, folder, flags.as_json));
+  if (result.is_complete) return {};
+  return interrupted(fmt::format(
+      "interrupted; what is done is kept in {}, and the same command goes on", folder.string()));
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<TrainFlags>();
+  CLI::App* command = app.add_subcommand("train", "train as a TOML file describes");
+  command->footer(
+      "\nTrains once for every combination of the file's [grid], [[curve]] and seeds, several "
+      "runs\n"
+      "at a time, and writes spec.toml, metrics.csv, summary.json, model.safetensors, curves.png,\n"
+      "curves.svg, runs/ and tensorboard/. Ctrl-C keeps what is done; the same command goes on.\n"
+      "\n"
+      "  ballast train demo.toml --set share=0.3 --set 'rule=ctma(gm, 0.3)' --out results/try\n");
+  command->add_option("SPEC", flags->spec, "the specification, a TOML file");
+  command->add_option("--set", flags->settings, "KEY=VALUE, in place of what the file says")
+      ->take_all();
+  command->add_option("--out", flags->folder, "folder of the results [results/NAME]");
+  command->add_option("--threads", flags->threads, "threads of all runs together")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1024}))
+      ->capture_default_str();
+  command->add_flag("--json", flags->as_json, "print the summary as JSON");
+  command->add_flag("--keys", flags->wants_keys, "print every key of a specification and stop");
+  command->callback([flags, &action] { action = [flags] { return run_train(*flags); }; });
+}
+
+}  // namespace ballast::apps

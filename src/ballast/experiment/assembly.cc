@@ -1,0 +1,176 @@
+#include "ballast/experiment/assembly.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "ballast/attacks/registry.h"
+#include "ballast/robust/registry.h"
+#include "ballast/sim/schedule.h"
+#include "ballast/sim/trace.h"
+#include "ballast/sim/virtual_time.h"
+
+namespace ballast::experiment {
+namespace {
+
+server::WeightPolicy weight_policy(const RunSpec& run) {
+  switch (run.weights) {
+    case WeightPolicy::kCount:
+      return server::CountWeights{};
+    case WeightPolicy::kUniform:
+      return server::UniformWeights{};
+    case WeightPolicy::kFCap:
+      return server::CappedWeights{.f = run.f, .share = run.cap_share};
+  }
+  std::abort();
+}
+
+optim::Projection projection(const RunSpec& run) {
+  switch (run.projection) {
+    case ProjectionKind::kNone:
+      return optim::NoProjection{};
+    case ProjectionKind::kBox:
+      return optim::Box{.low = run.box_low, .high = run.box_high};
+    case ProjectionKind::kBall:
+      return optim::Ball{.radius = run.ball_radius};
+  }
+  std::abort();
+}
+
+Result<optim::StepOptions> step_options(const RunSpec& run) {
+  optim::StepOptions options{.eta = run.eta, .projection = projection(run)};
+  if (!run.eta_decay_after.empty()) {
+    BALLAST_TRY(options.schedule,
+                optim::step_decay({.factor = run.eta_decay_factor, .after = run.eta_decay_after}));
+  }
+  return options;
+}
+
+Result<optim::ServerOptimizerPointer<float>> make_optimizer(const RunSpec& run,
+                                                            std::vector<float> start) {
+  BALLAST_TRY(const optim::StepOptions step, step_options(run));
+  if (run.optimizer != Optimizer::kMu2) return optim::make_sgd_server(step, std::move(start));
+  optim::Averaging averaging = optim::ConstantAverage{run.gamma};
+  if (run.alpha == Alpha::kLinear) averaging = optim::LinearAverage{};
+  return optim::make_mu2_server(step, averaging, std::move(start));
+}
+
+sim::ScheduleKind schedule_kind(Arrivals arrivals) {
+  switch (arrivals) {
+    case Arrivals::kUniform:
+      return sim::ScheduleKind::kUniform;
+    case Arrivals::kId:
+      return sim::ScheduleKind::kId;
+    case Arrivals::kIdSquared:
+      return sim::ScheduleKind::kIdSquared;
+    case Arrivals::kRoundRobin:
+      return sim::ScheduleKind::kRoundRobin;
+    case Arrivals::kBurst:
+      return sim::ScheduleKind::kBurst;
+    case Arrivals::kTrace:
+      return sim::ScheduleKind::kTrace;
+  }
+  std::abort();
+}
+
+sim::Distribution distribution(ComputeTime time) {
+  switch (time) {
+    case ComputeTime::kConstant:
+      return sim::Distribution::kConstant;
+    case ComputeTime::kExponential:
+      return sim::Distribution::kExponential;
+    case ComputeTime::kLognormal:
+      return sim::Distribution::kLognormal;
+  }
+  std::abort();
+}
+
+Result<data::Partition> make_partition(const RunSpec& run, std::uint64_t seed,
+                                       const data::Dataset& train) {
+  switch (run.partition) {
+    case PartitionKind::kShared:
+      return data::Partition::shared(train.size(), run.workers);
+    case PartitionKind::kEven:
+      return data::Partition::even_split(train.size(), run.workers, seed);
+    case PartitionKind::kDirichlet:
+      return data::Partition::dirichlet(
+          train.labels(),
+          {.worker_count = run.workers, .alpha = run.dirichlet_alpha, .seed = seed});
+  }
+  std::abort();
+}
+
+}  // namespace
+
+sim::Population population(const RunSpec& run) {
+  return {.honest = run.workers - run.byzantine, .byzantine = run.byzantine};
+}
+
+optim::EstimatorOptions estimator_options(const RunSpec& run) {
+  switch (run.optimizer) {
+    case Optimizer::kMu2:
+      if (run.beta) return optim::Mu2Estimator{optim::ConstantBeta{*run.beta}};
+      return optim::Mu2Estimator{optim::HarmonicBeta{}};
+    case Optimizer::kMomentum:
+      return optim::MomentumEstimator{.b = run.momentum};
+    case Optimizer::kSgd:
+      return optim::SgdEstimator{};
+  }
+  std::abort();
+}
+
+Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t seed,
+                                            const learn::Model& model, std::size_t threads) {
+  server::ServerOptions options{
+      .worker_count = run.workers,
+      .statistic_count = model.initial_statistics().size(),
+      .weights = weight_policy(run),
+      .reply = run.reply == Reply::kPaper ? server::Reply::kPaper : server::Reply::kNewest,
+      .seed = seed};
+  if (run.staleness_max > 0) options.staleness_max = run.staleness_max;
+  BALLAST_TRY(auto rule, robust::parse_rule(run.rule));
+  BALLAST_TRY(auto optimizer, make_optimizer(run, model.initial_parameters(seed)));
+  return server::ParameterServer::make(options, {.rule = std::move(rule),
+                                                 .backend = kernels::make_cpu_backend(threads),
+                                                 .optimizer = std::move(optimizer)});
+}
+
+Result<learn::TrainingData> training_data(const RunSpec& run, std::uint64_t seed,
+                                          const DataPair& data) {
+  BALLAST_TRY(auto partition, make_partition(run, seed, *data.train));
+  return learn::TrainingData{
+      .dataset = data.train,
+      .partition = std::make_shared<const data::Partition>(std::move(partition)),
+      .augmentation = run.augment ? data.augmentation : data::Augmentation{},
+      .batch = run.batch};
+}
+
+Result<attacks::AttackPointer> make_run_attack(const RunSpec& run) {
+  if (run.byzantine == 0) return nullptr;
+  return attacks::make_attack(run.attack, {.epsilon = run.attack_epsilon,
+                                           .sigma = run.attack_sigma,
+                                           .factor = run.attack_factor,
+                                           .target = run.attack_target});
+}
+
+Result<std::vector<sim::Arrival>> make_arrivals(const RunSpec& run, std::uint64_t seed) {
+  if (run.clock == Clock::kVirtual) {
+    return sim::draw_arrivals(
+        sim::VirtualTimeOptions{.workers = population(run),
+                                .speed = schedule_kind(run.arrivals),
+                                .distribution = distribution(run.compute_time),
+                                .share = run.share,
+                                .seed = seed},
+        run.updates);
+  }
+  sim::ScheduleOptions options{.kind = schedule_kind(run.arrivals),
+                               .workers = population(run),
+                               .share = run.share,
+                               .seed = seed,
+                               .burst_length = run.burst};
+  if (run.arrivals == Arrivals::kTrace) {
+    BALLAST_TRY(options.trace, sim::read_trace(run.trace, run.workers));
+  }
+  return sim::draw_arrivals(options, run.updates);
+}
+
+}  // namespace ballast::experiment

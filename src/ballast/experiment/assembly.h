@@ -1,0 +1,39 @@
+#pragma once
+// From the words of a specification to the parts of a run.
+//
+// Requires, for all: a resolved and valid run.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "ballast/attacks/attack.h"
+#include "ballast/base/error.h"
+#include "ballast/data/partition.h"
+#include "ballast/experiment/materials.h"
+#include "ballast/experiment/run_spec.h"
+#include "ballast/optim/estimator.h"
+#include "ballast/server/parameter_server.h"
+#include "ballast/sim/arrival.h"
+
+namespace ballast::experiment {
+
+sim::Population population(const RunSpec& run);
+
+optim::EstimatorOptions estimator_options(const RunSpec& run);
+
+// The server of the run, its model initialised from the seed. `threads` are for aggregation.
+Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t seed,
+                                            const learn::Model& model, std::size_t threads);
+
+// What the workers of the run learn from.
+Result<learn::TrainingData> training_data(const RunSpec& run, std::uint64_t seed,
+                                          const DataPair& data);
+
+// The run's attack, none without Byzantine workers.
+Result<attacks::AttackPointer> make_run_attack(const RunSpec& run);
+
+// Who arrives, `updates` times.
+Result<std::vector<sim::Arrival>> make_arrivals(const RunSpec& run, std::uint64_t seed);
+
+}  // namespace ballast::experiment

@@ -1,0 +1,87 @@
+#include "ballast/experiment/materials.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "ballast/data/catalog.h"
+#include "ballast/experiment/own_data.h"
+#include "ballast/learn/registry.h"
+
+namespace ballast::experiment {
+namespace {
+
+using std::filesystem::path;
+
+std::string data_name(const RunSpec& run) {
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", run.data, run.data_dir.string(),
+                     run.train_images.string(), run.train_labels.string(), run.test_images.string(),
+                     run.test_labels.string());
+}
+
+Result<data::Dataset> load_split(const data::KnownDataset& known, const path& root,
+                                 data::Split split) {
+  auto dataset = data::load_dataset(known, root, split);
+  if (!dataset) {
+    dataset.error().message += fmt::format("; get it with: ballast data get {}", known.name);
+  }
+  return dataset;
+}
+
+std::shared_ptr<const data::Dataset> share(data::Dataset dataset) {
+  return std::make_shared<const data::Dataset>(std::move(dataset));
+}
+
+Result<DataPair> load_known(const RunSpec& run) {
+  BALLAST_TRY(const data::KnownDataset* const known, data::find_dataset(run.data));
+  path root = run.data_dir;
+  if (root.empty()) {
+    BALLAST_TRY(root, data::default_data_folder());
+  }
+  BALLAST_TRY(auto train, load_split(*known, root, data::Split::kTrain));
+  BALLAST_TRY(auto test, load_split(*known, root, data::Split::kTest));
+  return DataPair{share(std::move(train)), share(std::move(test)), known->train_augmentation};
+}
+
+Result<DataPair> load_files(const RunSpec& run) {
+  BALLAST_TRY(auto own, load_own_data({run.train_images, run.train_labels},
+                                      {run.test_images, run.test_labels}));
+  return DataPair{share(std::move(own.train)), share(std::move(own.test)), {}};
+}
+
+}  // namespace
+
+Result<Material> Materials::get(const RunSpec& run) {
+  const std::lock_guard lock(mutex_);
+  BALLAST_TRY(DataPair data, get_data(run));
+  const std::string name = fmt::format("{}\n{}\n{}\n{}", data_name(run), run.model,
+                                       static_cast<int>(run.engine), run.hidden);
+  auto& model = models_[name];
+  if (model == nullptr) {
+    const bool is_native = run.engine == Engine::kNative;
+    BALLAST_TRY(model, learn::make_model({
+                           .name = run.model,
+                           .engine = is_native ? learn::Engine::kNative : learn::Engine::kTorch,
+                           .input = data.train->shape(),
+                           .class_count = data.train->class_count(),
+                           .hidden = run.hidden,
+                       }));
+  }
+  return Material{std::move(data), model};
+}
+
+// Requires: the lock is held.
+Result<DataPair> Materials::get_data(const RunSpec& run) {
+  const auto [place, is_new] = data_.try_emplace(data_name(run));
+  if (is_new) {
+    auto loaded = run.data == kDataFromFiles ? load_files(run) : load_known(run);
+    if (!loaded) {
+      data_.erase(place);
+      return tl::unexpected(std::move(loaded).error());
+    }
+    place->second = std::move(*loaded);
+  }
+  return place->second;
+}
+
+}  // namespace ballast::experiment

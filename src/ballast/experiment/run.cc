@@ -1,0 +1,176 @@
+#include "ballast/experiment/run.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "ballast/experiment/assembly.h"
+#include "ballast/sim/cluster.h"
+
+namespace ballast::experiment {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+double seconds_since(SteadyClock::time_point start) {
+  return std::chrono::duration<double>(SteadyClock::now() - start).count();
+}
+
+// Progress is told in steps, so that nobody is called thousands of times a second.
+constexpr std::uint64_t kProgressStep = 10;
+
+// Watches the arrivals and evaluates every so many.
+class Recorder final : public sim::Observer {
+ public:
+  Recorder(const RunSpec& run, worker::Evaluator& evaluator, const RunOptions& options,
+           RunRecord& record)
+      : run_(run), evaluator_(evaluator), options_(options), record_(record) {}
+
+  Result<sim::Next> on_arrival(const sim::ArrivalRecord& arrival,
+                               const server::ParameterServer& server) override {
+    note(arrival);
+    const bool is_last = arrival.t == run_.updates;
+    if (arrival.t % kProgressStep == 0 || is_last) tell_progress(arrival.t);
+    if (has_diverged(arrival, server)) {
+      record_.status = RunStatus::kDiverged;
+      BALLAST_TRY_STATUS(evaluate(arrival.t, server));
+      return sim::Next::kStop;
+    }
+    if (arrival.t % run_.evaluate_every == 0 || is_last) {
+      BALLAST_TRY_STATUS(evaluate(arrival.t, server));
+    }
+    return sim::Next::kContinue;
+  }
+
+  // What is evaluated last when the gradients themselves leave the finite numbers.
+  Status evaluate(std::uint64_t t, const server::ParameterServer& server) {
+    const SteadyClock::time_point start = SteadyClock::now();
+    EvaluationRecord evaluation = interval_so_far(t);
+    std::vector<float> statistics;
+    if (server.has_quorum()) {
+      BALLAST_TRY(statistics, server.statistics());
+    }
+    BALLAST_TRY(const auto result, evaluator_.evaluate(*server.model().values, statistics));
+    evaluation.test_accuracy = result.accuracy;
+    evaluation.test_loss = result.loss;
+    record_.evaluations.push_back(evaluation);
+    evaluating_ += seconds_since(start);
+    return options_.on_evaluation(evaluation);
+  }
+
+  std::uint64_t last_t() const noexcept { return last_t_; }
+
+ private:
+  void note(const sim::ArrivalRecord& arrival) {
+    last_t_ = arrival.t;
+    if (arrival.outcome.verdict != server::Verdict::kAccepted) return;
+    ++updates_;
+    staleness_sum_ += arrival.outcome.staleness;
+    staleness_max_ = std::max(staleness_max_, arrival.outcome.staleness);
+    if (arrival.is_byzantine) {
+      ++byzantine_;
+    } else {
+      ++honest_;
+      loss_sum_ += arrival.loss;
+    }
+  }
+
+  static bool has_diverged(const sim::ArrivalRecord& arrival,
+                           const server::ParameterServer& server) {
+    return arrival.outcome.verdict == server::Verdict::kAccepted && server.has_quorum() &&
+           !arrival.outcome.has_stepped;
+  }
+
+  void tell_progress(std::uint64_t t) {
+    options_.on_progress(t - told_);
+    told_ = t;
+  }
+
+  EvaluationRecord interval_so_far(std::uint64_t t) {
+    const auto mean = [](double sum, std::uint64_t count) {
+      return count > 0 ? sum / static_cast<double>(count)
+                       : std::numeric_limits<double>::quiet_NaN();
+    };
+    const EvaluationRecord evaluation{
+        .t = t,
+        .train_loss = mean(loss_sum_, honest_),
+        .byzantine_updates = byzantine_,
+        .staleness_mean = mean(static_cast<double>(staleness_sum_), updates_),
+        .staleness_max = staleness_max_,
+        .seconds = seconds_since(start_) - evaluating_};
+    honest_ = updates_ = staleness_sum_ = staleness_max_ = 0;
+    loss_sum_ = 0.0;
+    return evaluation;
+  }
+
+  const RunSpec& run_;
+  worker::Evaluator& evaluator_;
+  const RunOptions& options_;
+  RunRecord& record_;
+  SteadyClock::time_point start_ = SteadyClock::now();
+  double evaluating_ = 0.0;
+  std::uint64_t told_ = 0, last_t_ = 0;
+  std::uint64_t byzantine_ = 0;  // since the start
+
+  // Since the last evaluation.
+  std::uint64_t updates_ = 0, honest_ = 0, staleness_sum_ = 0, staleness_max_ = 0;
+  double loss_sum_ = 0.0;
+};
+
+RunRecord record_of(const PlannedRun& planned) {
+  return {.run = planned.name,
+          .panel = planned.panel,
+          .curve = planned.curve,
+          .seed = planned.seed,
+          .fingerprint = fingerprint(planned.run, planned.seed)};
+}
+
+}  // namespace
+
+Result<FinishedRun> run_one(const PlannedRun& planned, const Material& material,
+                            const RunOptions& options) {
+  const SteadyClock::time_point start = SteadyClock::now();
+  const RunSpec& run = planned.run;
+  BALLAST_TRY(auto server, make_server(run, planned.seed, *material.model, options.threads));
+  BALLAST_TRY(const auto training, training_data(run, planned.seed, material.data));
+  BALLAST_TRY(const auto source, material.model->make_source(training));
+  BALLAST_TRY(const auto evaluator, material.model->make_evaluator(material.data.test));
+  BALLAST_TRY(const auto attack, make_run_attack(run));
+  BALLAST_TRY(const auto arrivals, make_arrivals(run, planned.seed));
+
+  FinishedRun finished{.record = record_of(planned)};
+  Recorder recorder(run, *evaluator, options, finished.record);
+  const std::vector<worker::GradientSource*> sources(run.workers, source.get());
+  sim::Observer* const observers[] = {&recorder};
+  const auto result = sim::run(
+      {.workers = population(run),
+       .estimator = estimator_options(run),
+       .seed = planned.seed,
+       .threads = options.threads,
+       .stop = options.stop},
+      {.server = server, .sources = sources, .attack = attack.get(), .observers = observers},
+      arrivals);
+  if (result) {
+    finished.record.gradient_seconds =
+        std::reduce(result->gradient_seconds.begin(), result->gradient_seconds.end());
+    if (result->ending == sim::Ending::kByRequest) {
+      finished.record.status = RunStatus::kInterrupted;
+    }
+  } else if (result.error().code == ErrorCode::kNotFinite) {
+    finished.record.status = RunStatus::kDiverged;
+    BALLAST_TRY_STATUS(recorder.evaluate(recorder.last_t(), server));
+  } else {
+    return tl::unexpected(result.error());
+  }
+  finished.record.total_seconds = seconds_since(start);
+  finished.model = *server.model().values;
+  if (server.has_quorum()) {
+    BALLAST_TRY(finished.statistics, server.statistics());
+  }
+  return finished;
+}
+
+}  // namespace ballast::experiment

@@ -1,0 +1,43 @@
+#pragma once
+// One run of a specification, from the first model to the last.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "ballast/base/error.h"
+#include "ballast/experiment/grid.h"
+#include "ballast/experiment/materials.h"
+#include "ballast/experiment/records.h"
+
+namespace ballast::experiment {
+
+struct RunOptions {
+  std::size_t threads = 1;
+  // Looked at between two updates; true ends the run early. Borrowed.
+  const std::atomic<bool>* stop = nullptr;
+  // Called after so many more updates, often.
+  std::function<void(std::uint64_t updates)> on_progress = [](std::uint64_t) {};
+  // Called after every evaluation; an error ends the run with it.
+  std::function<Status(const EvaluationRecord&)> on_evaluation = [](const EvaluationRecord&) {
+    return Status{};
+  };
+};
+
+struct FinishedRun {
+  RunRecord record;
+  std::vector<float> model = {};
+  std::vector<float> statistics = {};
+};
+
+// Trains and evaluates. A run that leaves the finite numbers is not an error: its record says so,
+// and the model is the last one before.
+//
+// Determinism: a function of the planned run, whatever the number of threads; only the seconds
+// differ.
+Result<FinishedRun> run_one(const PlannedRun& planned, const Material& material,
+                            const RunOptions& options = {});
+
+}  // namespace ballast::experiment

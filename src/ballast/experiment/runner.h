@@ -1,0 +1,50 @@
+#pragma once
+// All the runs of a specification, several at a time, and the files they leave.
+//
+// Written to the output folder: spec.toml (resolved), metrics.csv, summary.json, model.safetensors
+// (of the first run), curves.png and curves.svg, runs/ (a record and a model of each run), and
+// tensorboard/. Runs that are there already, finished and made from the same values, are not
+// repeated.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ballast/base/error.h"
+#include "ballast/experiment/grid.h"
+#include "ballast/experiment/records.h"
+#include "ballast/experiment/spec.h"
+
+namespace ballast::experiment {
+
+struct RunnerOptions {
+  std::filesystem::path folder;
+  std::size_t threads = 1;  // of all runs together
+  // Looked at between two updates; true ends the runs early. Borrowed.
+  const std::atomic<bool>* stop = nullptr;
+  // Called once before the first run: how many updates are to be made, how many runs were found.
+  std::function<void(std::uint64_t updates, std::size_t found)> on_start = [](std::uint64_t,
+                                                                              std::size_t) {};
+  // Called from several threads.
+  std::function<void(std::uint64_t updates)> on_progress = [](std::uint64_t) {};
+};
+
+struct RunnerResult {
+  std::vector<RunRecord> records;  // in the order of the plan; without runs that never began
+  bool is_complete = false;        // every run is finished or has diverged
+  std::string warning = {};        // what could not be drawn, and why; empty if nothing
+};
+
+// Runs what is not done yet. A specification that is wrong, or whose data or model cannot be had,
+// is refused before anything is written. When a run fails, the others are stopped, what is done is
+// kept, and the error is returned.
+//
+// Determinism: models and records (but for the seconds) do not depend on the number of threads.
+Result<RunnerResult> run_all(const Spec& spec, const RunnerOptions& options);
+
+}  // namespace ballast::experiment
