@@ -159,7 +159,7 @@ TEST(Grid, RefusesMoreRunsThanAnybodyMeans) {
 
   ASSERT_FALSE(runs.has_value());
   EXPECT_EQ(runs.error().message,
-            "spec.toml: these are 3e+06 runs, more than 100000; shorten the grid");
+            "spec.toml: these are 3e+06 runs, more than 10000; shorten the grid");
 }
 
 TEST(Grid, IsTheSameForTheResolvedText) {

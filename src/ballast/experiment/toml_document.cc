@@ -86,12 +86,8 @@ std::string to_shown_text(const TomlNode& node) {
 }
 
 std::string to_shown_text(std::string_view text) {
-  const bool is_cut = text.size() > kShownCharactersMax;
-  std::string result(text.substr(0, kShownCharactersMax));
-  for (char& c : result) {
-    if (c < ' ' || c > '~') c = '?';
-  }
-  return is_cut ? result + "..." : result;
+  const std::string_view dots = text.size() > kShownCharactersMax ? "..." : "";
+  return to_printable(text.substr(0, kShownCharactersMax)).append(dots);
 }
 
 }  // namespace ballast::experiment

@@ -160,7 +160,9 @@ Check check_projection(const RunSpec& run) {
 
 Check check_optimizer(const RunSpec& run) {
   BALLAST_TRY_STATUS(require_positive("eta", run.eta));
-  BALLAST_TRY_STATUS(require_positive("eta_decay_factor", run.eta_decay_factor));
+  if (!run.eta_decay_after.empty()) {
+    BALLAST_TRY_STATUS(require_positive("eta_decay_factor", run.eta_decay_factor));
+  }
   BALLAST_TRY_STATUS(check_projection(run));
   if (run.optimizer == Optimizer::kMomentum) {
     return require(run.momentum >= 0.0 && run.momentum < 1.0, {"momentum"},
@@ -188,7 +190,7 @@ Check check_all(const RunSpec& run) {
 }
 
 Check require_file(std::string_view key, const std::filesystem::path& path) {
-  const std::string name = to_shown_text(path.string());
+  const std::string name = to_printable(path.string());
   BALLAST_TRY_STATUS(
       require(!path.empty(), {key}, fmt::format("data = \"files\" needs {} = \"FILE.npy\"", key)));
   std::error_code error;

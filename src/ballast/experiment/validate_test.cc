@@ -124,7 +124,7 @@ TEST(Validate, RefusesNumbersOutOfRange) {
        "attack_target must be below 8, the number of honest workers"},
       {"arrivals = \"burst\"\nburst = 0", "burst must be at least 1"},
       {"eta = 0", "eta must be above 0"},
-      {"eta_decay_factor = -0.1", "eta_decay_factor must be above 0"},
+      {"eta_decay_after = [5]\neta_decay_factor = -0.1", "eta_decay_factor must be above 0"},
       {"beta = 1.5", "beta must be from 0 to 1, or \"1/k\""},
       {"gamma = 0", "gamma must be above 0 and at most 1"},
       {"optimizer = \"momentum\"\nmomentum = 1", "momentum must be at least 0 and below 1"},
