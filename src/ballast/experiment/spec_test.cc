@@ -164,6 +164,14 @@ TEST(Spec, RefusesTextThatIsNotToml) {
   EXPECT_THAT(parse_error(std::string(kTomlBytesMax + 1, ' ')), HasSubstr("is it a specification"));
 }
 
+// Characters that toml++ 3.3 stumbles over.
+TEST(Spec, ReadsTextBeyondAscii) {
+  EXPECT_EQ(parsed("name = \"\xcf\x89-GM\"").name, "\xcf\x89-GM");
+  EXPECT_EQ(parsed("name = \"\"\"\\\n\xc2\xa7\"\"\"").name, "\xc2\xa7");
+  EXPECT_THAT(parse_error("workers = 20\xcd\x93"), testing::StartsWith("spec.toml:1: "));
+  EXPECT_THAT(parse_error("\xcc\xaa"), testing::StartsWith("spec.toml:1: "));
+}
+
 TEST(Spec, RefusesWhatIsTooLong) {
   const std::string longest(kTextBytesMax, 'x');
   EXPECT_EQ(parse_error("name = \"" + longest + "\""), "no error");
