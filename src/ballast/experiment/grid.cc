@@ -25,13 +25,13 @@ bool is_kept(char c) {
   return is_letter || (c >= '0' && c <= '9') || c == '.' || c == '+';
 }
 
-// Runs of other characters become one '-'; neither the first nor the last character is one.
+// Runs of other characters become one '-'. A name begins with neither '-', which programs take for
+// an option, nor '.', which hides a file, and does not end in '-'.
 std::string to_file_name(std::string_view text) {
   std::string name;
   for (const char c : text) {
-    const bool is_gap = !is_kept(c);
-    if (!is_gap) name += c;
-    if (is_gap && !name.empty() && name.back() != '-') name += '-';
+    const char next = is_kept(c) ? c : '-';
+    if (name.empty() ? next != '-' && next != '.' : next != '-' || name.back() != '-') name += next;
   }
   if (!name.empty() && name.back() == '-') name.pop_back();
   return name;

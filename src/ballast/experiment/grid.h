@@ -13,7 +13,7 @@
 namespace ballast::experiment {
 
 // More runs than this is a grid that nobody meant.
-inline constexpr std::size_t kRunsMax = 100'000;
+inline constexpr std::size_t kRunsMax = 10'000;
 
 struct PlannedRun {
   RunSpec run;  // resolved and valid

@@ -123,26 +123,29 @@ constexpr std::array kKeys = {
     key<&RunSpec::workers>("workers", "number of workers, the Byzantine ones included"),
     key<&RunSpec::byzantine>("byzantine", "number of Byzantine workers"),
     key<&RunSpec::share>("share", "Byzantine share of the updates, below 1/2"),
-    key<&RunSpec::attack>("attack", "what the Byzantine workers do; see `ballast list`"),
+    key<&RunSpec::attack>(
+        "attack", "none, label-flip, sign-flip, little, empire, gaussian, zero, scaled, mimic"),
     key<&RunSpec::attack_epsilon>("attack_epsilon", "of empire"),
     key<&RunSpec::attack_sigma>("attack_sigma", "of gaussian: the deviation"),
     key<&RunSpec::attack_factor>("attack_factor", "of scaled"),
     key<&RunSpec::attack_target>("attack_target", "of mimic: which honest worker, from 0"),
 
-    key<&RunSpec::arrivals>("arrivals", "who sends how often: in proportion to 1, id, id^2, or"),
+    key<&RunSpec::arrivals>(
+        "arrivals", "who sends: drawn in proportion to 1, id or id^2; in turn; in bursts; a file"),
     key<&RunSpec::trace>("trace", "with arrivals = \"trace\": the file"),
     key<&RunSpec::burst>("burst", "with arrivals = \"burst\": Byzantine updates in a row"),
     key<&RunSpec::clock>("clock", "draw the next sender, as the paper does, or simulate time"),
     key<&RunSpec::compute_time>("compute_time", "with clock = \"virtual\": time per update"),
     key<&RunSpec::reply>("reply", "model sent back: x_t of Algorithm 2, or the newest"),
-    key<&RunSpec::staleness_max>("staleness_max", "older updates are refused; 0: none is"),
+    key<&RunSpec::staleness_max>("staleness_max",
+                                 "updates on models older than this are refused; 0: none is"),
 
     key<&RunSpec::rule>("rule", "aggregation rule, such as \"ctma(gm, 0.4)\""),
     key<&RunSpec::weights>("weights", "of the rows: update counts, all 1, or capped counts"),
     key<&RunSpec::f>("f", "with f-cap: workers that together hold at most cap_share"),
     key<&RunSpec::cap_share>("cap_share", "with f-cap: the share of the f heaviest, below 1/2"),
 
-    key<&RunSpec::optimizer>("optimizer", "both halves, server and worker"),
+    key<&RunSpec::optimizer>("optimizer", "of the server and of the workers"),
     key<&RunSpec::eta>("eta", "learning rate"),
     key<&RunSpec::eta_decay_after>("eta_decay_after", "updates after which eta drops"),
     key<&RunSpec::eta_decay_factor>("eta_decay_factor", "what eta is then multiplied by"),
@@ -211,12 +214,11 @@ std::string one_of_text(std::string_view word, std::span<const std::string_view>
 }
 
 std::string key_reference() {
-  std::string text =
-      fmt::format("| {:<16} | {:<43} | {:<13} | {:<62} |\n", "key", "value", "default", "meaning");
-  text += fmt::format("|{:-<18}|{:-<45}|{:-<15}|{:-<64}|\n", "", "", "", "");
+  constexpr std::string_view kRow = "| {:<16} | {:<44} | {:<13} | {} |\n";
+  std::string text = fmt::format(kRow, "key", "value", "default", "meaning");
+  text += fmt::format("|{:-<18}|{:-<46}|{:-<15}|---|\n", "", "", "");
   for (const Key& row : kKeys) {
-    text += fmt::format("| {:<16} | {:<43} | {:<13} | {:<62} |\n", row.name, type_text(row),
-                        to_toml(row.get(RunSpec())), row.help);
+    text += fmt::format(kRow, row.name, type_text(row), to_toml(row.get(RunSpec())), row.help);
   }
   return text;
 }

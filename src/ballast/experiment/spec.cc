@@ -35,6 +35,11 @@ std::filesystem::path to_absolute(const std::filesystem::path& path) {
   return error ? path : result;
 }
 
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
 // The value of an override as TOML, or nothing if it is not one value.
 std::optional<TomlNode> parse_value(std::string_view value) {
   auto table = parse_toml(fmt::format("value = {}", value), "");
@@ -52,8 +57,9 @@ bool wants_text(std::string_view name) {
 // `grid.key` becomes the table that the file would have.
 TomlEntry to_entry(std::string_view key, TomlNode node) {
   const std::string prefix = fmt::format("{}.", kGridKey);
-  if (!key.starts_with(prefix))
+  if (!key.starts_with(prefix)) {
     return {.key = std::string(key), .line = 0, .node = std::move(node)};
+  }
   TomlNode::Table grid;
   grid.push_back(
       {.key = std::string(key.substr(prefix.size())), .line = 0, .node = std::move(node)});
@@ -63,8 +69,8 @@ TomlEntry to_entry(std::string_view key, TomlNode node) {
 Result<TomlEntry> parse_assignment(std::string_view assignment, std::string_view origin) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string_view::npos) return error_at(origin, "must have the form key=value");
-  const std::string_view key = assignment.substr(0, equals);
-  const std::string_view text = assignment.substr(equals + 1);
+  const std::string_view key = trimmed(assignment.substr(0, equals));
+  const std::string_view text = trimmed(assignment.substr(equals + 1));
   if (key == kGridKey || key == kCurveKey) {
     return error_at(origin, "set grid.KEY=[VALUES], or edit the file");
   }

@@ -14,6 +14,7 @@
 //
 // Relative file names mean: from the folder of the file; in an override, from the current folder.
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -26,6 +27,11 @@
 #include "ballast/experiment/validate.h"
 
 namespace ballast::experiment {
+
+// Larger ones are a mistake. They also bound what a plan of runs can take.
+inline constexpr std::size_t kTextBytesMax = 4096;  // of a text, a file name with its folder
+inline constexpr std::size_t kChoicesMax = 1000;    // of one key of the grid
+inline constexpr std::size_t kCurvesMax = 1000;
 
 // One key set to one value, and by what: see Origins.
 struct Setting {

@@ -14,6 +14,11 @@ bool names_a_file(const Key& key, const std::string& value) {
   return key.type == KeyType::kPath || (key.name == "model" && is_model_file(value));
 }
 
+Status check_length(std::string_view text, std::string_view origin) {
+  if (text.size() <= kTextBytesMax) return {};
+  return error_at(origin, fmt::format("is longer than {} bytes", kTextBytesMax));
+}
+
 Status set_seeds(Spec& spec, const Setting& setting) {
   const auto& seeds = std::get<std::vector<std::uint64_t>>(setting.value);
   const std::set<std::uint64_t> different(seeds.begin(), seeds.end());
@@ -72,8 +77,8 @@ Result<Axis> SpecReader::read_axis(const TomlEntry& entry) const {
   const std::string whole = origin(name, entry.line, entry.node);
   BALLAST_TRY(const Key* key, key_of_a_run(entry.key, whole));
   const auto* nodes = std::get_if<TomlNode::List>(&entry.node.value);
-  if (nodes == nullptr || nodes->empty()) {
-    return error_at(whole, "must be a list of values, at least one");
+  if (nodes == nullptr || nodes->empty() || nodes->size() > kChoicesMax) {
+    return error_at(whole, fmt::format("must be a list of 1 to {} values", kChoicesMax));
   }
   Axis axis{.key = key, .choices = {}};
   for (const TomlNode& node : *nodes) {
@@ -88,8 +93,9 @@ Result<Axis> SpecReader::read_axis(const TomlEntry& entry) const {
 
 Status SpecReader::read_curves(Spec& spec, const TomlEntry& curves) const {
   const auto* nodes = std::get_if<TomlNode::List>(&curves.node.value);
-  if (nodes == nullptr) {
-    return error_at(origin(curves.key, curves.line, curves.node), "must be tables: [[curve]]");
+  if (nodes == nullptr || nodes->size() > kCurvesMax) {
+    return error_at(origin(curves.key, curves.line, curves.node),
+                    fmt::format("must be at most {} tables: [[curve]]", kCurvesMax));
   }
   for (const TomlNode& node : *nodes) {
     BALLAST_TRY(Curve curve, read_curve(node));
@@ -113,6 +119,7 @@ Result<Curve> SpecReader::read_curve(const TomlNode& node) const {
     if (entry.key == kLabelKey) {
       const auto* label = std::get_if<std::string>(&entry.node.value);
       if (label == nullptr) return error_at(place, "must be a text in quotes");
+      BALLAST_TRY_STATUS(check_length(*label, place));
       curve.label = *label;
     } else {
       BALLAST_TRY_STATUS(key_of_a_run(entry.key, place));
@@ -139,6 +146,7 @@ Result<Setting> SpecReader::read_choice(const Key& key, const TomlNode& node,
   if (text != nullptr && names_a_file(key, *text)) {
     *text = (source_.folder / *text).lexically_normal().string();
   }
+  if (text != nullptr) BALLAST_TRY_STATUS(check_length(*text, origin));
   return Setting{.key = &key, .value = std::move(*value), .origin = std::move(origin)};
 }
 

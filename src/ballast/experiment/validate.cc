@@ -20,7 +20,9 @@
 namespace ballast::experiment {
 namespace {
 
-constexpr std::array<std::string_view, 4> kModels = {"mnist-cnn", "cifar10-cnn", "softmax", "mlp"};
+// The last one stands for a user's own.
+constexpr std::array<std::string_view, 5> kModels = {"mnist-cnn", "cifar10-cnn", "softmax", "mlp",
+                                                     "FILE.pt"};
 
 // What is wrong, and the keys it follows from: the first one that somebody set is blamed.
 struct Problem {
@@ -42,7 +44,8 @@ Check require_whole(std::string_view key, std::uint64_t value, std::uint64_t lar
 }
 
 Check require_positive(std::string_view key, double value) {
-  return require(value > 0.0, {key}, fmt::format("{} must be above 0", key));
+  return require(std::isfinite(value) && value > 0.0, {key},
+                 fmt::format("{} must be above 0", key));
 }
 
 std::string first_line(std::string_view text) {
@@ -67,9 +70,8 @@ Check check_data(const RunSpec& run) {
 Check check_model(const RunSpec& run) {
   const std::string& model = run.model;
   const bool is_known = std::ranges::find(kModels, model) != kModels.end();
-  BALLAST_TRY_STATUS(require(
-      is_known || is_model_file(model), {"model"},
-      fmt::format("model {}, or a TorchScript file ending in .pt", one_of_text(model, kModels))));
+  BALLAST_TRY_STATUS(
+      require(is_known || is_model_file(model), {"model"}, "model " + one_of_text(model, kModels)));
   const bool has_colours = run.data == "cifar10";
   const bool fits = run.data == kDataFromFiles ||
                     (model != "mnist-cnn" && model != "cifar10-cnn") ||
@@ -158,7 +160,9 @@ Check check_projection(const RunSpec& run) {
 
 Check check_optimizer(const RunSpec& run) {
   BALLAST_TRY_STATUS(require_positive("eta", run.eta));
-  BALLAST_TRY_STATUS(require_positive("eta_decay_factor", run.eta_decay_factor));
+  if (!run.eta_decay_after.empty()) {
+    BALLAST_TRY_STATUS(require_positive("eta_decay_factor", run.eta_decay_factor));
+  }
   BALLAST_TRY_STATUS(check_projection(run));
   if (run.optimizer == Optimizer::kMomentum) {
     return require(run.momentum >= 0.0 && run.momentum < 1.0, {"momentum"},
@@ -186,7 +190,7 @@ Check check_all(const RunSpec& run) {
 }
 
 Check require_file(std::string_view key, const std::filesystem::path& path) {
-  const std::string name = to_shown_text(path.string());
+  const std::string name = to_printable(path.string());
   BALLAST_TRY_STATUS(
       require(!path.empty(), {key}, fmt::format("data = \"files\" needs {} = \"FILE.npy\"", key)));
   std::error_code error;

@@ -41,6 +41,14 @@ std::string to_quoted(std::string_view text) {
   return result + "\"";
 }
 
+std::string to_printable(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return result;
+}
+
 std::string to_plain_text(const Value& value) {
   const auto* text = std::get_if<std::string>(&value);
   return text != nullptr ? *text : to_toml(value);

@@ -18,6 +18,9 @@ std::string to_toml(const Value& value);
 // A TOML string in quotes, on one line, whatever the text holds.
 std::string to_quoted(std::string_view text);
 
+// The text on one line: what is not printable ASCII becomes '?'.
+std::string to_printable(std::string_view text);
+
 // For people: as TOML, but a text without its quotes.
 std::string to_plain_text(const Value& value);
 

@@ -1,0 +1,190 @@
+#include "ballast/experiment/grid.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ballast::experiment {
+namespace {
+
+using testing::ElementsAre;
+
+std::vector<PlannedRun> runs_of(std::string_view text) {
+  const auto spec = parse_spec(text, "spec.toml");
+  EXPECT_TRUE(spec.has_value()) << (spec ? "" : spec.error().message);
+  const auto runs = expand(spec ? *spec : Spec());
+  EXPECT_TRUE(runs.has_value()) << (runs ? "" : runs.error().message);
+  return runs ? *runs : std::vector<PlannedRun>();
+}
+
+std::vector<std::string> names_of(std::string_view text) {
+  std::vector<std::string> names;
+  for (const PlannedRun& run : runs_of(text)) names.push_back(run.name);
+  return names;
+}
+
+TEST(Grid, WithoutGridAndCurvesOnlySeedsVary) {
+  const auto runs = runs_of("seeds = [5, 7]");
+
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].name, "seed-5");
+  EXPECT_EQ(runs[1].name, "seed-7");
+  EXPECT_EQ(runs[1].seed, 7u);
+  EXPECT_EQ(runs[0].panel, "");
+  EXPECT_EQ(runs[0].curve, "");
+  EXPECT_EQ(runs[0].run, runs[1].run);
+}
+
+TEST(Grid, RunsGridTimesCurvesTimesSeedsInThatOrder) {
+  EXPECT_THAT(
+      names_of(R"(
+seeds = [1, 2]
+[grid]
+share = [0.3, 0.4]
+attack = ["sign-flip", "little"]
+[[curve]]
+label = "w-GM"
+[[curve]]
+label = "GM"
+weights = "uniform"
+)"),
+      ElementsAre("w-GM_share-0.3_attack-sign-flip_seed-1",
+                  "w-GM_share-0.3_attack-sign-flip_seed-2", "GM_share-0.3_attack-sign-flip_seed-1",
+                  "GM_share-0.3_attack-sign-flip_seed-2", "w-GM_share-0.3_attack-little_seed-1",
+                  "w-GM_share-0.3_attack-little_seed-2", "GM_share-0.3_attack-little_seed-1",
+                  "GM_share-0.3_attack-little_seed-2", "w-GM_share-0.4_attack-sign-flip_seed-1",
+                  "w-GM_share-0.4_attack-sign-flip_seed-2", "GM_share-0.4_attack-sign-flip_seed-1",
+                  "GM_share-0.4_attack-sign-flip_seed-2", "w-GM_share-0.4_attack-little_seed-1",
+                  "w-GM_share-0.4_attack-little_seed-2", "GM_share-0.4_attack-little_seed-1",
+                  "GM_share-0.4_attack-little_seed-2"));
+}
+
+TEST(Grid, SetsTheKeysOfPanelAndCurve) {
+  const auto runs = runs_of(R"(
+share = 0.1
+seeds = [1]
+[grid]
+share = [0.3]
+attack = ["empire"]
+[[curve]]
+label = "capped"
+weights = "f-cap"
+)");
+
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].run.share, 0.3);
+  EXPECT_EQ(runs[0].run.attack, "empire");
+  EXPECT_EQ(runs[0].run.weights, WeightPolicy::kFCap);
+  EXPECT_EQ(runs[0].panel, "share = 0.3, attack = empire");
+  EXPECT_EQ(runs[0].curve, "capped");
+}
+
+TEST(Grid, VariesKeysThatAreListsThemselves) {
+  const auto runs = runs_of("seeds = [1]\n[grid]\neta_decay_after = [[], [100, 200]]");
+
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_TRUE(runs[0].run.eta_decay_after.empty());
+  EXPECT_THAT(runs[1].run.eta_decay_after, ElementsAre(100, 200));
+  EXPECT_EQ(runs[1].name, "eta-decay-after-100-200_seed-1");
+}
+
+TEST(Grid, TakesTheModelOfTheDataSet) {
+  const auto runs =
+      runs_of("seeds = [1]\n[grid]\ndata = [\"mnist\", \"fashion-mnist\", \"cifar10\"]");
+
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[0].run.model, "mnist-cnn");
+  EXPECT_EQ(runs[1].run.model, "mnist-cnn");
+  EXPECT_EQ(runs[2].run.model, "cifar10-cnn");
+}
+
+TEST(Resolve, OwnDataTakesSoftmaxAndOwnModelsTakeTorch) {
+  RunSpec own;
+  own.data = kDataFromFiles;
+  EXPECT_EQ(resolve(own).model, "softmax");
+  EXPECT_EQ(resolve(own).engine, Engine::kNative);
+
+  own.model = "net.pt";
+  EXPECT_EQ(resolve(own).model, "net.pt");
+  EXPECT_EQ(resolve(own).engine, Engine::kTorch);
+}
+
+TEST(Grid, NamesAreGoodForFilesAndDiffer) {
+  const auto names = names_of(R"toml(
+seeds = [1]
+[grid]
+rule = ["ctma(gm, 0.4)", "ctma(gm,0.4)", "ctma( gm, 0.4 )"]
+[[curve]]
+label = "../../etc/passwd"
+[[curve]]
+label = "\u03c9"
+[[curve]]
+label = "\u03c9\u03c9"
+)toml");
+
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), 9u);
+  for (const std::string& name : names) {
+    EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                     "0123456789.+-_"),
+              std::string::npos)
+        << name;
+    EXPECT_NE(name.front(), '.') << name;
+    EXPECT_NE(name.front(), '-') << name;
+  }
+}
+
+TEST(Grid, LongNamesAreCutAndDiffer) {
+  const std::string label(300, 'x');
+  const auto names = names_of("seeds = [1]\n[[curve]]\nlabel = \"" + label +
+                              "\"\n[[curve]]\nlabel = \"" + label + "y\"");
+
+  ASSERT_EQ(names.size(), 2u);
+  EXPECT_NE(names[0], names[1]);
+  EXPECT_LT(names[0].size(), 200u);
+}
+
+TEST(Grid, RefusesMoreRunsThanAnybodyMeans) {
+  std::string text = "[grid]\n";
+  for (const std::string_view key : {"workers", "batch", "hidden", "updates", "burst", "f"}) {
+    text += std::string(key) + " = [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]\n";
+  }
+  const auto spec = parse_spec(text, "spec.toml");
+  ASSERT_TRUE(spec.has_value());
+
+  const auto runs = expand(*spec);
+
+  ASSERT_FALSE(runs.has_value());
+  EXPECT_EQ(runs.error().message,
+            "spec.toml: these are 3e+06 runs, more than 10000; shorten the grid");
+}
+
+TEST(Grid, IsTheSameForTheResolvedText) {
+  constexpr std::string_view kText = "[grid]\nshare = [0.3, \"1/3\"]\n[[curve]]\nlabel = \"a\"";
+  const auto spec = parse_spec(kText, "spec.toml");
+  ASSERT_TRUE(spec.has_value());
+
+  EXPECT_EQ(runs_of(to_toml(*spec)), runs_of(kText));
+}
+
+// FNV-1a of the lines "seed = 1", "updates = 3750", ..., "ball_radius = 1.0", worked out elsewhere.
+// A new key or default changes it, and finished runs are then run again.
+TEST(Fingerprint, IsStable) { EXPECT_EQ(fingerprint(RunSpec(), 1), "b8ac0776d94aa040"); }
+
+TEST(Fingerprint, ChangesWithEveryKeyAndTheSeed) {
+  std::set<std::string> seen = {fingerprint(RunSpec(), 1)};
+  EXPECT_TRUE(seen.insert(fingerprint(RunSpec(), 2)).second);
+  for (const std::string_view line :
+       {"workers = 8", "share = 0.41", "beta = \"1/k\"", "rule = \"mean\"", "augment = false",
+        "eta_decay_after = [1]", "trace = \"a\"", "reply = \"newest\""}) {
+    const auto spec = parse_spec(line, "spec.toml");
+    ASSERT_TRUE(spec.has_value());
+    EXPECT_TRUE(seen.insert(fingerprint(spec->base, 1)).second) << line;
+  }
+}
+
+}  // namespace
+}  // namespace ballast::experiment
