@@ -157,7 +157,7 @@ TEST(Schedule, RefusesImpossibleOptions) {
   expect_refusal({.kind = ScheduleKind::kTrace}, "the trace is empty");
   expect_refusal({.kind = ScheduleKind::kTrace, .workers = {.honest = 2}, .trace = {0, 1, 2}},
                  "arrival 3 of the trace names worker 2; they are 0 to 1");
-  EXPECT_FALSE(draw_arrivals({}, kArrivalsMax + 1).has_value());
+  EXPECT_FALSE(draw_arrivals(ScheduleOptions{}, kArrivalsMax + 1).has_value());
 }
 
 TEST(ScheduleKind, IsReadByName) {
