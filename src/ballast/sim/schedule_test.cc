@@ -169,6 +169,9 @@ TEST(ScheduleKind, IsReadByName) {
   EXPECT_EQ(name(ScheduleKind::kIdSquared), "id^2");
   EXPECT_EQ(parse_schedule_kind("round-robbin").error().message,
             "unknown schedule \"round-robbin\"; did you mean \"round-robin\"?");
+  EXPECT_EQ(parse_schedule_kind("by the moon").error().message,
+            "unknown schedule \"by the moon\"; known are uniform, id, id^2, round-robin, burst, "
+            "trace");
 }
 
 }  // namespace

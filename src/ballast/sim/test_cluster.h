@@ -75,8 +75,8 @@ class TestCluster {
   explicit TestCluster(const TestSetting& setting)
       : setting_(setting),
         server_(make_server(setting)),
-        registered_(attacks::make_attack(setting.attack).value()),
-        attack(registered_.get()) {
+        registered_(attacks::make_attack(setting.attack).value()) {
+    attack = registered_.get();
     for (std::size_t i = 0; i < setting.workers.total(); ++i) {
       quadratics_.push_back(std::make_unique<worker::Quadratic>(setting.quadratic));
       sources.push_back(quadratics_.back().get());
@@ -106,6 +106,11 @@ class TestCluster {
   Recorder& recorder() { return recorder_; }
   worker::Quadratic& quadratic(std::size_t worker) { return *quadratics_[worker]; }
 
+  // To be replaced where a test has its own.
+  std::vector<worker::GradientSource*> sources{};
+  const attacks::Attack* attack = nullptr;
+  const std::atomic<bool>* stop = nullptr;
+
  private:
   static server::ParameterServer make_server(const TestSetting& setting) {
     std::vector<float> start = setting.start;
@@ -130,12 +135,6 @@ class TestCluster {
   std::vector<std::unique_ptr<worker::Quadratic>> quadratics_;
   attacks::AttackPointer registered_;
   Recorder recorder_;
-
- public:
-  // To be replaced where a test has its own.
-  std::vector<worker::GradientSource*> sources{};
-  const attacks::Attack* attack;
-  const std::atomic<bool>* stop = nullptr;
 };
 
 }  // namespace ballast::sim

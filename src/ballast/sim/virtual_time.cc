@@ -15,7 +15,7 @@
 namespace ballast::sim {
 namespace {
 
-constexpr double kFactorMax = 1e6;
+constexpr double kFactorMin = 1e-6, kFactorMax = 1e6;
 constexpr double kSigmaMax = 3.0;
 constexpr double kNanosecondsPerSecond = 1e9;
 constexpr double kNanosecondsMax = 1e17;  // three years; keeps sums far from overflow
@@ -35,10 +35,11 @@ Status validate(const VirtualTimeOptions& options) {
     return invalid_argument(
         fmt::format("sigma is {}; it must be in [0, {}]", options.sigma, kSigmaMax));
   }
-  if (!options.byzantine_factor) return {};
-  if (*options.byzantine_factor > 0.0 && *options.byzantine_factor <= kFactorMax) return {};
-  return invalid_argument(fmt::format("the factor on Byzantine speeds is {}; it must be in (0, {}]",
-                                      *options.byzantine_factor, kFactorMax));
+  const double factor = options.byzantine_factor.value_or(1.0);
+  if (factor >= kFactorMin && factor <= kFactorMax) return {};
+  return invalid_argument(
+      fmt::format("the factor on Byzantine speeds is {}; it must be in [{}, {}]", factor,
+                  kFactorMin, kFactorMax));
 }
 
 double total_speed(ScheduleKind kind, std::size_t count) {
@@ -52,9 +53,9 @@ std::vector<double> speeds(const VirtualTimeOptions& options) {
   for (std::uint64_t id = 1; id <= options.workers.honest; ++id) {
     result.push_back(static_cast<double>(draw_weight(options.speed, id)));
   }
+  const double factor = options.workers.byzantine == 0 ? 0.0 : byzantine_factor(options);
   for (std::uint64_t id = 1; id <= options.workers.byzantine; ++id) {
-    const auto weight = static_cast<double>(draw_weight(options.speed, id));
-    result.push_back(weight * byzantine_factor(options));
+    result.push_back(factor * static_cast<double>(draw_weight(options.speed, id)));
   }
   return result;
 }
@@ -106,7 +107,8 @@ double byzantine_factor(const VirtualTimeOptions& options) {
   if (options.byzantine_factor) return *options.byzantine_factor;
   const double honest = total_speed(options.speed, options.workers.honest);
   const double byzantine = total_speed(options.speed, options.workers.byzantine);
-  return options.share / (1.0 - options.share) * honest / byzantine;
+  const double share = Share::make(options.share)->value();
+  return share / (1.0 - share) * honest / byzantine;
 }
 
 Result<std::vector<Arrival>> draw_arrivals(const VirtualTimeOptions& options, std::size_t count) {

@@ -45,8 +45,8 @@ struct VirtualTimeOptions {
 double byzantine_factor(const VirtualTimeOptions& options);
 
 // The first `count` arrivals in order of (time, worker). Times are whole nanoseconds, at least one.
-// Refuses what a schedule refuses, another speed than the three, a factor outside (0, 10^6] and a
-// sigma outside [0, 3].
+// Refuses what a schedule refuses, another speed than the three, a factor outside [10^-6, 10^6] and
+// a sigma outside [0, 3].
 // Cost: O(count log workers).
 Result<std::vector<Arrival>> draw_arrivals(const VirtualTimeOptions& options, std::size_t count);
 
