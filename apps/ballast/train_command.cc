@@ -12,7 +12,7 @@
 #include "ballast/base/parallel.h"
 #include "ballast/experiment/keys.h"
 #include "ballast/experiment/runner.h"
-#include "ballast/experiment/summary.h"
+#include "ballast/records/summary.h"
 
 namespace ballast::apps {
 namespace {
@@ -42,10 +42,10 @@ Result<experiment::Spec> read_spec(const TrainFlags& flags) {
 Status report(const experiment::RunnerResult& result, const fs::path& folder, bool as_json) {
   if (!result.warning.empty()) print_error(result.warning);
   if (as_json) {
-    BALLAST_TRY(const std::string json, experiment::summary_json(result.records));
+    BALLAST_TRY(const std::string json, records::summary_json(result.records));
     return print(json);
   }
-  return print(fmt::format("{}\nresults are in {}\n", experiment::result_table(result.records),
+  return print(fmt::format("{}\nresults are in {}\n", records::result_table(result.records),
                            folder.string()));
 }
 

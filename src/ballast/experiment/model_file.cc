@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "ballast/experiment/text_file.h"
 #include "ballast/files/array.h"
 #include "ballast/files/file_io.h"
 #include "ballast/files/safetensors.h"
+#include "ballast/files/text_file.h"
 
 namespace ballast::experiment {
 namespace {
@@ -35,9 +35,9 @@ Status write_model(const std::filesystem::path& path, const learn::Model& model,
 }
 
 Status copy_model(const std::filesystem::path& from, const std::filesystem::path& to) {
-  BALLAST_TRY(const auto bytes, naming(from, files::read_file(from)));
+  BALLAST_TRY(const auto bytes, files::naming(from, files::read_file(from)));
   const std::span<const std::byte> pieces[] = {bytes};
-  return naming(to, files::write_file_atomically(to, pieces));
+  return files::naming(to, files::write_file_atomically(to, pieces));
 }
 
 }  // namespace ballast::experiment

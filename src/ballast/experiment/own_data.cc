@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "ballast/experiment/text_file.h"
 #include "ballast/files/array_file.h"
+#include "ballast/files/text_file.h"
 
 namespace ballast::experiment {
 namespace {
@@ -58,7 +58,7 @@ struct Arrays {
 Result<Arrays> read(const ArrayPair& pair) {
   BALLAST_TRY(auto images, files::read_array(pair.images.string()));
   BALLAST_TRY(const auto labels, files::read_array(pair.labels.string()));
-  BALLAST_TRY(auto whole, naming(pair.labels, whole_labels(labels)));
+  BALLAST_TRY(auto whole, files::naming(pair.labels, whole_labels(labels)));
   return Arrays{std::move(images), std::move(whole)};
 }
 
@@ -85,8 +85,9 @@ Result<OwnData> load_own_data(const ArrayPair& train, const ArrayPair& test) {
   }
   const int class_count = std::max(2, std::ranges::max(train_arrays.labels) + 1);
   BALLAST_TRY(auto train_set,
-              naming(train.images, to_dataset(std::move(train_arrays), class_count)));
-  BALLAST_TRY(auto test_set, naming(test.images, to_dataset(std::move(test_arrays), class_count)));
+              files::naming(train.images, to_dataset(std::move(train_arrays), class_count)));
+  BALLAST_TRY(auto test_set,
+              files::naming(test.images, to_dataset(std::move(test_arrays), class_count)));
   if (train_set.shape() != test_set.shape()) {
     return invalid_argument(fmt::format("{} and {} hold samples of different shapes",
                                         train.images.string(), test.images.string()));

@@ -26,7 +26,7 @@ constexpr std::uint64_t kProgressStep = 10;
 class Recorder final : public sim::Observer {
  public:
   Recorder(const RunSpec& run, worker::Evaluator& evaluator, const RunOptions& options,
-           RunRecord& record)
+           records::RunRecord& record)
       : run_(run), evaluator_(evaluator), options_(options), record_(record) {}
 
   Result<sim::Next> on_arrival(const sim::ArrivalRecord& arrival,
@@ -35,7 +35,7 @@ class Recorder final : public sim::Observer {
     const bool is_last = arrival.t == run_.updates;
     if (arrival.t % kProgressStep == 0 || is_last) tell_progress(arrival.t);
     if (has_diverged(arrival, server)) {
-      record_.status = RunStatus::kDiverged;
+      record_.status = records::RunStatus::kDiverged;
       BALLAST_TRY_STATUS(evaluate(arrival.t, server));
       return sim::Next::kStop;
     }
@@ -48,7 +48,7 @@ class Recorder final : public sim::Observer {
   // What is evaluated last when the gradients themselves leave the finite numbers.
   Status evaluate(std::uint64_t t, const server::ParameterServer& server) {
     const SteadyClock::time_point start = SteadyClock::now();
-    EvaluationRecord evaluation = interval_so_far(t);
+    records::EvaluationRecord evaluation = interval_so_far(t);
     std::vector<float> statistics;
     if (server.has_quorum()) {
       BALLAST_TRY(statistics, server.statistics());
@@ -89,12 +89,12 @@ class Recorder final : public sim::Observer {
     told_ = t;
   }
 
-  EvaluationRecord interval_so_far(std::uint64_t t) {
+  records::EvaluationRecord interval_so_far(std::uint64_t t) {
     const auto mean = [](double sum, std::uint64_t count) {
       return count > 0 ? sum / static_cast<double>(count)
                        : std::numeric_limits<double>::quiet_NaN();
     };
-    const EvaluationRecord evaluation{
+    const records::EvaluationRecord evaluation{
         .t = t,
         .train_loss = mean(loss_sum_, honest_),
         .byzantine_updates = byzantine_,
@@ -109,7 +109,7 @@ class Recorder final : public sim::Observer {
   const RunSpec& run_;
   worker::Evaluator& evaluator_;
   const RunOptions& options_;
-  RunRecord& record_;
+  records::RunRecord& record_;
   SteadyClock::time_point start_ = SteadyClock::now();
   double evaluating_ = 0.0;
   std::uint64_t told_ = 0, last_t_ = 0;
@@ -120,7 +120,7 @@ class Recorder final : public sim::Observer {
   double loss_sum_ = 0.0;
 };
 
-RunRecord record_of(const PlannedRun& planned) {
+records::RunRecord record_of(const PlannedRun& planned) {
   return {.run = planned.name,
           .panel = planned.panel,
           .curve = planned.curve,
@@ -157,10 +157,10 @@ Result<FinishedRun> run_one(const PlannedRun& planned, const Material& material,
     finished.record.gradient_seconds =
         std::reduce(result->gradient_seconds.begin(), result->gradient_seconds.end());
     if (result->ending == sim::Ending::kByRequest) {
-      finished.record.status = RunStatus::kInterrupted;
+      finished.record.status = records::RunStatus::kInterrupted;
     }
   } else if (result.error().code == ErrorCode::kNotFinite) {
-    finished.record.status = RunStatus::kDiverged;
+    finished.record.status = records::RunStatus::kDiverged;
     BALLAST_TRY_STATUS(recorder.evaluate(recorder.last_t(), server));
   } else {
     return tl::unexpected(result.error());

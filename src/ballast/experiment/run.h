@@ -10,7 +10,7 @@
 #include "ballast/base/error.h"
 #include "ballast/experiment/grid.h"
 #include "ballast/experiment/materials.h"
-#include "ballast/experiment/records.h"
+#include "ballast/records/records.h"
 
 namespace ballast::experiment {
 
@@ -21,13 +21,12 @@ struct RunOptions {
   // Called after so many more updates, often.
   std::function<void(std::uint64_t updates)> on_progress = [](std::uint64_t) {};
   // Called after every evaluation; an error ends the run with it.
-  std::function<Status(const EvaluationRecord&)> on_evaluation = [](const EvaluationRecord&) {
-    return Status{};
-  };
+  std::function<Status(const records::EvaluationRecord&)> on_evaluation =
+      [](const records::EvaluationRecord&) { return Status{}; };
 };
 
 struct FinishedRun {
-  RunRecord record;
+  records::RunRecord record;
   std::vector<float> model = {};
   std::vector<float> statistics = {};
 };

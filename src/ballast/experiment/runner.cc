@@ -12,14 +12,14 @@
 #include <utility>
 
 #include "ballast/experiment/materials.h"
-#include "ballast/experiment/metrics_csv.h"
 #include "ballast/experiment/model_file.h"
-#include "ballast/experiment/plot.h"
 #include "ballast/experiment/run.h"
-#include "ballast/experiment/run_file.h"
-#include "ballast/experiment/summary.h"
-#include "ballast/experiment/tensorboard.h"
-#include "ballast/experiment/text_file.h"
+#include "ballast/files/text_file.h"
+#include "ballast/records/metrics_csv.h"
+#include "ballast/records/plot.h"
+#include "ballast/records/run_file.h"
+#include "ballast/records/summary.h"
+#include "ballast/records/tensorboard.h"
 
 namespace ballast::experiment {
 namespace {
@@ -51,7 +51,7 @@ class Runner {
 
   fs::path model_path(std::size_t i) const {
     return runs_folder() /
-           (file_stem({.run = plan_[i].name, .seed = plan_[i].seed}) + ".safetensors");
+           (records::file_stem({.run = plan_[i].name, .seed = plan_[i].seed}) + ".safetensors");
   }
 
   // Everything that can be missing is looked for first.
@@ -61,10 +61,11 @@ class Runner {
   }
 
   Status open_folder() {
-    BALLAST_TRY_STATUS(make_folder(runs_folder()));
-    BALLAST_TRY_STATUS(write_text(options_.folder / "spec.toml", to_toml(spec_)));
+    BALLAST_TRY_STATUS(files::make_folder(runs_folder()));
+    BALLAST_TRY_STATUS(files::write_text(options_.folder / "spec.toml", to_toml(spec_)));
     BALLAST_TRY_STATUS(find_finished());
-    BALLAST_TRY(auto writer, MetricsWriter::create(options_.folder / "metrics.csv", done()));
+    BALLAST_TRY(auto writer,
+                records::MetricsWriter::create(options_.folder / "metrics.csv", done()));
     metrics_.emplace(std::move(writer));
     return {};
   }
@@ -77,8 +78,8 @@ class Runner {
       places[fingerprint(plan_[i].run, plan_[i].seed)] = i;
     }
     for (const auto& place : places) fingerprints.insert(place.first);
-    BALLAST_TRY(auto found, load_finished_runs(runs_folder(), fingerprints));
-    for (RunRecord& record : found) {
+    BALLAST_TRY(auto found, records::load_finished_runs(runs_folder(), fingerprints));
+    for (records::RunRecord& record : found) {
       const std::size_t i = places.at(record.fingerprint);
       if (!fs::exists(model_path(i))) continue;
       record.run = plan_[i].name;
@@ -89,8 +90,8 @@ class Runner {
     return {};
   }
 
-  std::vector<RunRecord> done() const {
-    std::vector<RunRecord> records;
+  std::vector<records::RunRecord> done() const {
+    std::vector<records::RunRecord> records;
     for (const auto& record : records_) {
       if (record) records.push_back(*record);
     }
@@ -151,14 +152,14 @@ class Runner {
                          .stop = &stop_,
                          .on_progress = [&](std::uint64_t updates) { tell_progress(updates); },
                          .on_evaluation =
-                             [&](const EvaluationRecord& evaluation) {
+                             [&](const records::EvaluationRecord& evaluation) {
                                return metrics_->append({planned.name, planned.seed, evaluation});
                              }}));
-    if (finished.record.status != RunStatus::kInterrupted) {
+    if (finished.record.status != records::RunStatus::kInterrupted) {
       BALLAST_TRY_STATUS(write_model(model_path(i), *material.model, finished));
-      BALLAST_TRY_STATUS(write_run_file(runs_folder(), finished.record));
+      BALLAST_TRY_STATUS(records::write_run_file(runs_folder(), finished.record));
       BALLAST_TRY_STATUS(
-          write_event_file(options_.folder / "tensorboard", finished.record, started));
+          records::write_event_file(options_.folder / "tensorboard", finished.record, started));
     }
     const std::lock_guard lock(mutex_);
     records_[i] = std::move(finished.record);
@@ -168,18 +169,18 @@ class Runner {
   Result<RunnerResult> finish() {
     RunnerResult result{.records = done()};
     result.is_complete = result.records.size() == plan_.size() &&
-                         std::ranges::none_of(result.records, [](const RunRecord& record) {
-                           return record.status == RunStatus::kInterrupted;
+                         std::ranges::none_of(result.records, [](const records::RunRecord& record) {
+                           return record.status == records::RunStatus::kInterrupted;
                          });
-    BALLAST_TRY_STATUS(write_metrics(options_.folder / "metrics.csv", result.records));
-    BALLAST_TRY_STATUS(write_summary(options_.folder / "summary.json", result.records));
-    if (records_[0] && records_[0]->status != RunStatus::kInterrupted) {
+    BALLAST_TRY_STATUS(records::write_metrics(options_.folder / "metrics.csv", result.records));
+    BALLAST_TRY_STATUS(records::write_summary(options_.folder / "summary.json", result.records));
+    if (records_[0] && records_[0]->status != records::RunStatus::kInterrupted) {
       BALLAST_TRY_STATUS(copy_model(model_path(0), options_.folder / "model.safetensors"));
     }
     if (std::ranges::all_of(result.records,
-                            [](const RunRecord& r) { return r.evaluations.empty(); }))
+                            [](const records::RunRecord& r) { return r.evaluations.empty(); }))
       return result;
-    if (Status drawn = plot_curves(options_.folder, result.records, {.title = spec_.name});
+    if (Status drawn = records::plot_curves(options_.folder, result.records, {.title = spec_.name});
         !drawn) {
       result.warning = fmt::format("no curves were drawn: {}", drawn.error().message);
     }
@@ -190,8 +191,8 @@ class Runner {
   const RunnerOptions& options_;
   const Plan plan_;
   Materials materials_;
-  std::vector<std::optional<RunRecord>> records_;
-  std::optional<MetricsWriter> metrics_;
+  std::vector<std::optional<records::RunRecord>> records_;
+  std::optional<records::MetricsWriter> metrics_;
   std::vector<std::size_t> open_;
   std::atomic<std::size_t> next_ = 0;
   std::atomic<bool> stop_ = false;

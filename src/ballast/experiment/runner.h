@@ -17,8 +17,8 @@
 
 #include "ballast/base/error.h"
 #include "ballast/experiment/grid.h"
-#include "ballast/experiment/records.h"
 #include "ballast/experiment/spec.h"
+#include "ballast/records/records.h"
 
 namespace ballast::experiment {
 
@@ -35,9 +35,10 @@ struct RunnerOptions {
 };
 
 struct RunnerResult {
-  std::vector<RunRecord> records;  // in the order of the plan; without runs that never began
-  bool is_complete = false;        // every run is finished or has diverged
-  std::string warning = {};        // what could not be drawn, and why; empty if nothing
+  std::vector<records::RunRecord>
+      records;               // in the order of the plan; without runs that never began
+  bool is_complete = false;  // every run is finished or has diverged
+  std::string warning = {};  // what could not be drawn, and why; empty if nothing
 };
 
 // Runs what is not done yet. A specification that is wrong, or whose data or model cannot be had,

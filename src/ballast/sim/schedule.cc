@@ -1,14 +1,13 @@
 #include "ballast/sim/schedule.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <string>
 #include <utility>
 
-#include "ballast/base/nearest_word.h"
+#include "ballast/sim/names.h"
 #include "ballast/sim/purpose.h"
 
 namespace ballast::sim {
@@ -39,12 +38,8 @@ Status check_trace(std::span<const std::uint32_t> trace, std::size_t worker_coun
 std::string_view name(ScheduleKind kind) noexcept { return kNames[static_cast<std::size_t>(kind)]; }
 
 Result<ScheduleKind> parse_schedule_kind(std::string_view text) {
-  const auto found = std::ranges::find(kNames, text);
-  if (found != kNames.end()) return static_cast<ScheduleKind>(found - kNames.begin());
-  const auto nearest = nearest_word(text, kNames);
-  const std::string hint = nearest ? fmt::format("; did you mean \"{}\"?", *nearest)
-                                   : fmt::format("; known are {}", fmt::join(kNames, ", "));
-  return not_found(fmt::format("unknown schedule \"{}\"{}", text, hint));
+  BALLAST_TRY(const std::size_t index, find_name(kNames, "schedule", text));
+  return static_cast<ScheduleKind>(index);
 }
 
 std::uint64_t draw_weight(ScheduleKind kind, std::uint64_t id) noexcept {

@@ -157,7 +157,7 @@ TEST(Schedule, RefusesImpossibleOptions) {
   expect_refusal({.kind = ScheduleKind::kTrace}, "the trace is empty");
   expect_refusal({.kind = ScheduleKind::kTrace, .workers = {.honest = 2}, .trace = {0, 1, 2}},
                  "arrival 3 of the trace names worker 2; they are 0 to 1");
-  EXPECT_FALSE(draw_arrivals({}, kArrivalsMax + 1).has_value());
+  EXPECT_FALSE(draw_arrivals(ScheduleOptions{}, kArrivalsMax + 1).has_value());
 }
 
 TEST(ScheduleKind, IsReadByName) {
@@ -169,6 +169,9 @@ TEST(ScheduleKind, IsReadByName) {
   EXPECT_EQ(name(ScheduleKind::kIdSquared), "id^2");
   EXPECT_EQ(parse_schedule_kind("round-robbin").error().message,
             "unknown schedule \"round-robbin\"; did you mean \"round-robin\"?");
+  EXPECT_EQ(parse_schedule_kind("by the moon").error().message,
+            "unknown schedule \"by the moon\"; known are uniform, id, id^2, round-robin, burst, "
+            "trace");
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 #pragma once
 // A small cluster on quadratics for tests, watched by the checkers.
 
+#include <gtest/gtest.h>
+
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,6 +15,7 @@
 
 #include "ballast/attacks/registry.h"
 #include "ballast/robust/registry.h"
+#include "ballast/sim/checkers.h"
 #include "ballast/sim/cluster.h"
 #include "ballast/worker/test_quadratic.h"
 
@@ -28,6 +32,8 @@ struct TestSetting {
   std::string rule = "mean";
   std::string attack = "none";
   worker::QuadraticOptions quadratic{.centre = {1.0f, -2.0f, 0.5f}, .noise = 0.3};
+  std::vector<float> start = {};               // empty: the origin
+  std::optional<double> share = std::nullopt;  // given: what the checker holds the arrivals to
   std::uint64_t seed = 1;
   std::size_t threads = 1;
 };
@@ -69,38 +75,46 @@ class TestCluster {
   explicit TestCluster(const TestSetting& setting)
       : setting_(setting),
         server_(make_server(setting)),
-        attack_(attacks::make_attack(setting.attack).value()) {
+        registered_(attacks::make_attack(setting.attack).value()) {
+    attack = registered_.get();
     for (std::size_t i = 0; i < setting.workers.total(); ++i) {
       quadratics_.push_back(std::make_unique<worker::Quadratic>(setting.quadratic));
-      sources_.push_back(quadratics_.back().get());
+      sources.push_back(quadratics_.back().get());
     }
   }
 
+  // Runs under the checkers, once.
   Result<RunResult> run(std::span<const Arrival> arrivals) {
-    Observer* const observers[] = {&recorder_};
-    return sim::run(
-        options(),
-        {.server = server_, .sources = sources_, .attack = attack_.get(), .observers = observers},
-        arrivals);
+    CheckerOptions checked{
+        .workers = setting_.workers, .reply = setting_.reply, .weights = setting_.weights};
+    if (setting_.share) checked.share = Share::make(*setting_.share).value();
+    InvariantChecker checker(checked, server_);
+    Observer* const observers[] = {&checker, &recorder_};
+    auto result =
+        sim::run({.workers = setting_.workers,
+                  .estimator = setting_.estimator,
+                  .seed = setting_.seed,
+                  .threads = setting_.threads,
+                  .stop = stop},
+                 {.server = server_, .sources = sources, .attack = attack, .observers = observers},
+                 arrivals);
+    EXPECT_TRUE(!result || checker.arrivals() == result->arrivals);
+    return result;
   }
 
   server::ParameterServer& server() { return server_; }
   Recorder& recorder() { return recorder_; }
   worker::Quadratic& quadratic(std::size_t worker) { return *quadratics_[worker]; }
-  std::vector<worker::GradientSource*>& sources() { return sources_; }
-  ClusterOptions options() const {
-    return {.workers = setting_.workers,
-            .estimator = setting_.estimator,
-            .seed = setting_.seed,
-            .threads = setting_.threads,
-            .stop = stop};
-  }
 
+  // To be replaced where a test has its own.
+  std::vector<worker::GradientSource*> sources{};
+  const attacks::Attack* attack = nullptr;
   const std::atomic<bool>* stop = nullptr;
 
  private:
   static server::ParameterServer make_server(const TestSetting& setting) {
-    std::vector<float> start(setting.quadratic.centre.size());
+    std::vector<float> start = setting.start;
+    start.resize(setting.quadratic.centre.size());
     auto optimizer = setting.averaging
                          ? optim::make_mu2_server<float>(setting.step, *setting.averaging, start)
                          : optim::make_sgd_server<float>(setting.step, start);
@@ -118,9 +132,8 @@ class TestCluster {
 
   TestSetting setting_;
   server::ParameterServer server_;
-  attacks::AttackPointer attack_;
   std::vector<std::unique_ptr<worker::Quadratic>> quadratics_;
-  std::vector<worker::GradientSource*> sources_;
+  attacks::AttackPointer registered_;
   Recorder recorder_;
 };
 

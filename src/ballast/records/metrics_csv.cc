@@ -1,0 +1,194 @@
+#include "ballast/records/metrics_csv.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "ballast/files/text_file.h"
+
+namespace ballast::records {
+namespace {
+
+constexpr std::size_t kFieldCount = 10;
+constexpr std::size_t kFieldBytesMax = 1 << 16;
+using Fields = std::array<std::string, kFieldCount>;
+
+std::string quoted_where_needed(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted + '"';
+}
+
+// The sign of a NaN differs from machine to machine and means nothing.
+double without_nan_sign(double value) { return std::isnan(value) ? std::nan("") : value; }
+
+// Takes records off the front of a text. Field ends and the end of the record are found by hand:
+// between quotes, commas and line breaks are part of the name.
+class CsvReader {
+ public:
+  explicit CsvReader(std::string_view text) : text_(text) {}
+
+  std::size_t line() const noexcept { return line_; }
+  bool is_at_end() const noexcept { return text_.empty(); }
+
+  // The next record; nothing where the text ends within it.
+  Result<std::optional<Fields>> next() {
+    ++line_;
+    Fields fields;
+    for (std::size_t i = 0; i < kFieldCount; ++i) {
+      BALLAST_TRY(const bool is_whole, take_field(fields[i]));
+      if (!is_whole) return std::nullopt;
+      const bool is_last = take('\n') || (text_.starts_with("\r\n") && take('\r') && take('\n'));
+      if (is_last && i + 1 == kFieldCount) return fields;
+      if (is_last) return wrong(fmt::format("has {} fields", i + 1));
+      if (text_.empty()) return std::nullopt;
+      if (!take(',')) return wrong("has text behind a closing quote");
+    }
+    return wrong("has too many fields");
+  }
+
+  tl::unexpected<Error> wrong(std::string_view what) const {
+    return invalid_argument(fmt::format("line {} {}; a line has the {} fields of the header", line_,
+                                        what, kFieldCount));
+  }
+
+ private:
+  bool take(char c) {
+    if (!text_.starts_with(c)) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+
+  // False where the text ends before the field does.
+  Result<bool> take_field(std::string& field) {
+    if (take('"')) return take_quoted(field);
+    const std::size_t end = text_.find_first_of(",\"\r\n");
+    if (end == std::string_view::npos) return false;
+    if (text_[end] == '"') return wrong("has a quote inside a field that does not start with one");
+    field = text_.substr(0, end);
+    text_.remove_prefix(end);
+    return true;
+  }
+
+  Result<bool> take_quoted(std::string& field) {
+    while (!text_.empty()) {
+      if (take('"') && !text_.starts_with('"')) return true;
+      if (text_.empty()) return false;
+      if (text_.front() == '\n') ++line_;
+      field += text_.front();
+      text_.remove_prefix(1);
+      if (field.size() > kFieldBytesMax) return wrong("has a field that is too long");
+    }
+    return false;
+  }
+
+  std::string_view text_;
+  std::size_t line_ = 0;
+};
+
+template <typename T>
+bool parse_number(const std::string& text, T& value) {
+  const char* const end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  return result.ec == std::errc() && result.ptr == end;
+}
+
+Result<MetricsRow> to_row(Fields fields, const CsvReader& reader) {
+  MetricsRow row;
+  EvaluationRecord& e = row.evaluation;
+  const std::array is_number = {true,
+                                parse_number(fields[1], row.seed),
+                                parse_number(fields[2], e.t),
+                                parse_number(fields[3], e.test_accuracy),
+                                parse_number(fields[4], e.test_loss),
+                                parse_number(fields[5], e.train_loss),
+                                parse_number(fields[6], e.byzantine_updates),
+                                parse_number(fields[7], e.staleness_mean),
+                                parse_number(fields[8], e.staleness_max),
+                                parse_number(fields[9], e.seconds)};
+  for (std::size_t i = 0; i < kFieldCount; ++i) {
+    if (!is_number[i]) return reader.wrong(fmt::format("has no number in field {}", i + 1));
+  }
+  row.run = std::move(fields[0]);
+  return row;
+}
+
+bool is_header(const Fields& fields) {
+  return fmt::format("{}", fmt::join(fields, ",")) == kMetricsHeader;
+}
+
+}  // namespace
+
+std::string metrics_line(const MetricsRow& row) {
+  const EvaluationRecord& e = row.evaluation;
+  return fmt::format("{},{},{},{},{},{},{},{},{},{}\n", quoted_where_needed(row.run), row.seed, e.t,
+                     without_nan_sign(e.test_accuracy), without_nan_sign(e.test_loss),
+                     without_nan_sign(e.train_loss), e.byzantine_updates,
+                     without_nan_sign(e.staleness_mean), e.staleness_max,
+                     without_nan_sign(e.seconds));
+}
+
+std::string metrics_csv(std::span<const RunRecord> records) {
+  std::string text = fmt::format("{}\n", kMetricsHeader);
+  for (const RunRecord& record : records) {
+    for (const EvaluationRecord& evaluation : record.evaluations) {
+      text += metrics_line({record.run, record.seed, evaluation});
+    }
+  }
+  return text;
+}
+
+Status write_metrics(const std::filesystem::path& path, std::span<const RunRecord> records) {
+  return files::write_text(path, metrics_csv(records));
+}
+
+Result<std::vector<MetricsRow>> parse_metrics(std::string_view text) {
+  CsvReader reader(text);
+  BALLAST_TRY(const auto header, reader.next());
+  if (!header || !is_header(*header)) {
+    return invalid_argument(
+        fmt::format("is not a file of metrics; its first line should be '{}'", kMetricsHeader));
+  }
+  std::vector<MetricsRow> rows;
+  while (!reader.is_at_end()) {
+    BALLAST_TRY(auto fields, reader.next());
+    if (!fields) break;
+    BALLAST_TRY(MetricsRow row, to_row(std::move(*fields), reader));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Result<std::vector<MetricsRow>> read_metrics(const std::filesystem::path& path) {
+  BALLAST_TRY(const std::string text, files::read_text(path, kMetricsBytesMax));
+  return files::naming(path, parse_metrics(text));
+}
+
+MetricsWriter::MetricsWriter(std::filesystem::path path, std::ofstream file)
+    : path_(std::move(path)), file_(std::move(file)), mutex_(std::make_unique<std::mutex>()) {}
+
+Result<MetricsWriter> MetricsWriter::create(const std::filesystem::path& path,
+                                            std::span<const RunRecord> done) {
+  BALLAST_TRY_STATUS(write_metrics(path, done));
+  std::ofstream file(path, std::ios::binary | std::ios::app);
+  if (!file) return io_error(fmt::format("{}: cannot open it for appending", path.string()));
+  return MetricsWriter(path, std::move(file));
+}
+
+Status MetricsWriter::append(const MetricsRow& row) {
+  const std::string line = metrics_line(row);
+  const std::lock_guard lock(*mutex_);
+  if (!(file_ << line << std::flush)) {
+    return io_error(
+        fmt::format("{}: cannot write; make room on its disk and run again", path_.string()));
+  }
+  return {};
+}
+
+}  // namespace ballast::records
