@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "ballast/sim/adversary.h"
 #include "ballast/sim/update_pool.h"
 
 namespace ballast::sim {
@@ -69,50 +70,6 @@ Returns find_returns(std::span<const Arrival> arrivals, std::size_t worker_count
   return returns;
 }
 
-// Gathers what a colluder knows, in buffers that are kept.
-class Adversary {
- public:
-  Adversary(const ClusterOptions& options, const ClusterParts& parts)
-      : workers_(options.workers), server_(parts.server), attack_(parts.attack) {}
-
-  // What the worker sends in place of these values.
-  std::span<const float> forge(std::uint32_t worker, std::span<const float> values) {
-    if (attack_ == nullptr || !attack_->colludes() || !workers_.is_byzantine(worker)) return values;
-    look_around();
-    forged_.assign(values.begin(), values.end());
-    attack_->collude({.honest_rows = {rows_, server_.dim()},
-                      .honest_counts = counts_,
-                      .byzantine_count = byzantine_count_ + 1,
-                      .model = *server_.model().values},
-                     forged_);
-    return forged_;
-  }
-
- private:
-  void look_around() {
-    rows_.clear();
-    counts_.clear();
-    byzantine_count_ = 0;
-    for (std::uint32_t i = 0; i < workers_.total(); ++i) {
-      const std::uint64_t count = server_.worker(i).count;
-      if (workers_.is_byzantine(i)) {
-        byzantine_count_ += count;
-      } else if (count > 0) {
-        rows_.push_back(server_.row(i).data());
-        counts_.push_back(count);
-      }
-    }
-  }
-
-  Population workers_;
-  const server::ParameterServer& server_;
-  const attacks::Attack* attack_;
-  std::vector<const float*> rows_;
-  std::vector<std::uint64_t> counts_;
-  std::uint64_t byzantine_count_ = 0;
-  std::vector<float> forged_;
-};
-
 // One run, from the join of the workers to the last arrival.
 class Run {
  public:
@@ -122,7 +79,7 @@ class Run {
         parts_(parts),
         arrivals_(arrivals),
         returns_(find_returns(arrivals, workers.size())),
-        adversary_(options, parts),
+        adversary_(options.workers, parts.server, parts.attack),
         pool_(workers, options.threads) {}
 
   Result<RunResult> deliver_all() {
@@ -157,7 +114,7 @@ class Run {
         parts_.server.on_update({.worker = arrival.worker,
                                  .sequence = update->sequence,
                                  .version = update->version,
-                                 .values = adversary_.forge(arrival.worker, update->values),
+                                 .values = adversary_.what_is_sent(arrival.worker, update->values),
                                  .statistics = update->statistics},
                                 arrival.at);
     server::Snapshot model = outcome.reply;
