@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -59,6 +60,11 @@ Status run_train(const TrainFlags& flags) {
       .folder = folder,
       .threads = flags.threads,
       .stop = &watch_for_interrupt(),
+      .wall_time =
+          [] {
+            const auto now = std::chrono::system_clock::now().time_since_epoch();
+            return std::chrono::duration<double>(now).count();
+          },
       .on_start =
           [&](std::uint64_t updates, std::size_t found) {
             if (found > 0) fmt::print(stderr, "{} runs are done already\n", found);

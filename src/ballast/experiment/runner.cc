@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -26,10 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Plan = std::vector<PlannedRun>;
-
-double wall_time() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 // One specification being run.
 class Runner {
@@ -144,7 +139,7 @@ class Runner {
 
   Status run_planned(std::size_t i, std::size_t threads) {
     const PlannedRun& planned = plan_[i];
-    const double started = wall_time();
+    const double started = options_.wall_time();
     BALLAST_TRY(const Material material, materials_.get(planned.run));
     BALLAST_TRY(FinishedRun finished,
                 run_one(planned, material,

@@ -27,6 +27,8 @@ struct RunnerOptions {
   std::size_t threads = 1;  // of all runs together
   // Looked at between two updates; true ends the runs early. Borrowed.
   const std::atomic<bool>* stop = nullptr;
+  // Seconds since 1970, for TensorBoard, which shows when a run began.
+  std::function<double()> wall_time = [] { return 0.0; };
   // Called once before the first run: how many updates are to be made, how many runs were found.
   std::function<void(std::uint64_t updates, std::size_t found)> on_start = [](std::uint64_t,
                                                                               std::size_t) {};
