@@ -255,12 +255,17 @@ Status try_out(const Script& script, const TorchScript& parts, const TorchScript
 }  // namespace
 
 Result<TorchScript> load_script_network(const TorchScriptOptions& options) {
+  const std::string who = "model '" + options.path + "'";
   std::error_code error;
   if (!std::filesystem::exists(options.path, error)) {
     return not_found("there is no model file '" + options.path + "'");
   }
-  BALLAST_TRY(const auto script, without_exceptions("model '" + options.path + "'", [&] {
-                Module module = torch::jit::load(options.path, c10::Device(at::kCPU));
+  BALLAST_TRY(
+      Module module,
+      without_exceptions(who + " is no TorchScript file, as "
+                               "torch.jit.save() writes them",
+                         [&] { return torch::jit::load(options.path, c10::Device(at::kCPU)); }));
+  BALLAST_TRY(const auto script, without_exceptions(who, [&] {
                 check_parameters(tensors_of(module).parameters);
                 return std::make_shared<const Script>(options, std::move(module));
               }));
