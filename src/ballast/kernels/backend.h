@@ -54,7 +54,7 @@ class Backend {
 
   // The same result after one row changed, from `median` and `state` as the last refine_median or
   // update_median left them. Requires: narrow weights, state.is_packed() as the total asks for.
-  // Returns the share of coordinates' vectors for which the other rows had to be read.
+  // Returns the share of coordinates for which the other rows had to be read.
   virtual double update_median(RowsView rows, const Weights& weights, const RowChange& change,
                                std::span<float> median, MedianState& state) const = 0;
 
