@@ -42,6 +42,9 @@ class Workload {
     }
   }
 
+  std::span<float> row(std::size_t i) {
+    return std::span<float>(values_).subspan(i * size_.dim, size_.dim);
+  }
   kernels::RowsView view() const { return {pointers_, size_.dim}; }
   std::span<const double> counts() const { return counts_; }
 
@@ -88,14 +91,20 @@ std::vector<double> repeat(const Call& call) {
   return times;
 }
 
-std::vector<double> time_full(const robust::Rule& rule, const Workload& work,
-                              const kernels::Backend& backend, std::size_t dim) {
+// Takes in one row and aggregates all, remembering nothing from before: what one update costs
+// without a RowTable.
+std::vector<double> time_full(const robust::Rule& rule, Workload& work,
+                              const kernels::Backend& backend, const BenchSize& size) {
   robust::Workspace workspace;
   robust::Report report;
-  AlignedVector<float> out(dim);
+  AlignedVector<float> out(size.dim), update(size.dim);
   const kernels::Weights weights = *kernels::Weights::make(work.counts());
+  std::size_t calls = 0;
   return repeat([&] {
+    const std::span<float> row = work.row(calls++ % size.rows);
+    std::ranges::copy(row, update.begin());
     const double start = now_ms();
+    if (!backend.copy_finite(update, row)) return 0.0;
     robust::aggregate_unchecked(rule, work.view(), weights, out, backend, workspace, {}, report);
     return now_ms() - start;
   });
@@ -142,7 +151,7 @@ Result<BenchResult> bench_rule(std::string_view text, BenchMode mode, const Benc
   reads.clear();  // the first reads only warm up
   time_reads(work, *backend, reads);
   if (mode == BenchMode::kFull) {
-    calls = time_full(*rule, work, *backend, size.dim);
+    calls = time_full(*rule, work, *backend, size);
   } else {
     BALLAST_TRY(calls, time_incremental(std::move(rule), mode, work, size));
   }

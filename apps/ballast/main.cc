@@ -18,6 +18,7 @@ constexpr const char* kDescription =
     "  ballast aggregate --rule 'ctma(gm, 0.4)' \\\n"
     "      --rows rows.npy --weights w.npy --out out.npy   aggregate the rows of a file\n"
     "  ballast bench                                       how fast the rules are here\n"
+    "  ballast data get mnist                              bring a data set to this machine\n"
     "\n"
     "'ballast COMMAND --help' explains one command. Exit code: 0 done, 2 something is wrong with "
     "a\n"
@@ -31,8 +32,14 @@ int exit_code(const ballast::Status& status) {
 }
 
 std::string help_command(const CLI::App& app) {
-  const auto commands = app.get_subcommands();
-  return commands.empty() ? "ballast --help" : "ballast " + commands[0]->get_name() + " --help";
+  std::string text;
+  const CLI::App* named = &app;
+  while (true) {
+    text += named->get_name() + " ";
+    const auto commands = named->get_subcommands();
+    if (commands.empty()) return text + "--help";
+    named = commands[0];
+  }
 }
 
 int run(int argc, char** argv) {
@@ -45,6 +52,7 @@ int run(int argc, char** argv) {
   ballast::apps::add_aggregate_command(app, action);
   ballast::apps::add_bench_command(app, action);
   ballast::apps::add_train_command(app, action);
+  ballast::apps::add_data_command(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // for help or the version

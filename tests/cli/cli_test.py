@@ -359,7 +359,7 @@ class TextTest(ProgramTest):
 
     def test_help_teaches(self):
         text = self.say("--help")
-        for word in ("list", "aggregate", "bench", "ctma(gm, 0.4)"):
+        for word in ("list", "aggregate", "bench", "data get", "ctma(gm, 0.4)"):
             self.assertIn(word, text)
         self.assertEqual(self.say(), text)
         for flag in ("--rule", "--rows", "--weights", "--out", "--device", "--threads", "--json"):

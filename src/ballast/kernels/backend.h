@@ -24,8 +24,12 @@ class Backend {
 
   virtual std::string_view name() const noexcept = 0;
 
-  // True if no value is NaN or infinite. The one call that takes unchecked values.
+  // True if no value is NaN or infinite. This and copy_finite take unchecked values.
   virtual bool all_finite(std::span<const float> values) const = 0;
+
+  // Copies the values, in one pass with the question whether all are finite. False if one is not;
+  // what `to` holds is then not to be used. Requires: to.size() == from.size().
+  virtual bool copy_finite(std::span<const float> from, std::span<float> to) const = 0;
 
   // products[j] = <row_i - centre, row_j - centre> for the rows i of [first, last), all j: the rows
   // of a Gram matrix, laid out (last - first) x m. An empty centre is the origin.
@@ -54,7 +58,7 @@ class Backend {
 
   // The same result after one row changed, from `median` and `state` as the last refine_median or
   // update_median left them. Requires: narrow weights, state.is_packed() as the total asks for.
-  // Returns the share of coordinates' vectors for which the other rows had to be read.
+  // Returns the share of coordinates for which the other rows had to be read.
   virtual double update_median(RowsView rows, const Weights& weights, const RowChange& change,
                                std::span<float> median, MedianState& state) const = 0;
 

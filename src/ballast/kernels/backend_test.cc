@@ -195,6 +195,25 @@ TEST_F(BackendTest, AllFiniteFindsOneBadValueAnywhere) {
   EXPECT_TRUE(cpu_->all_finite({}));
 }
 
+TEST_F(BackendTest, CopyFiniteCopiesAndFindsOneBadValueAnywhere) {
+  for (const std::size_t size : {1, 15, 16, 17, 63, 64, 65, 1000, 5000, 20000}) {
+    const TestTable table = make_table(Filling::kMixed, 1, size, size);
+    std::vector<float> values = table[0];
+    for (const auto* backend : {reference_.get(), cpu_.get(), threaded_.get()}) {
+      std::vector<float> copy(size, NAN);
+      ASSERT_TRUE(backend->copy_finite(values, copy)) << size << " values, " << backend->name();
+      expect_same_bits(values, copy);
+      for (std::size_t at = 0; at < size; at += 1 + size / 97) {
+        for (const float bad : {NAN, -NAN, INFINITY, -INFINITY}) {
+          const float good = std::exchange(values[at], bad);
+          ASSERT_FALSE(backend->copy_finite(values, copy)) << size << " values, bad one at " << at;
+          values[at] = good;
+        }
+      }
+    }
+  }
+}
+
 // The exponent alone decides, so two mantissas per exponent and sign show what all 2^32 patterns
 // do; tests/all_float_patterns_test.cc goes through every one of them.
 TEST_F(BackendTest, AllFiniteLooksAtTheExponentAlone) {

@@ -90,7 +90,9 @@ INSTANTIATE_TEST_SUITE_P(
         Scenario{17, 50, Filling::kTied, false}, Scenario{6, 31, Filling::kHuge, false},
         Scenario{8, 31, Filling::kTiny, false}, Scenario{64, 70, Filling::kNormal, true},
         Scenario{40, 33, Filling::kMixed, false}, Scenario{9, 60, Filling::kNormal, true, 1000000},
-        Scenario{9, 60, Filling::kTied, false, 1000000}));
+        Scenario{9, 60, Filling::kTied, false, 1000000}, Scenario{17, 701, Filling::kNormal, false},
+        Scenario{33, 500, Filling::kTied, true},
+        Scenario{20, 350, Filling::kMixed, false, 1000000}));
 
 TEST(MedianState, RoundsIntervalsTowardsTheMedian) {
   MedianState state;

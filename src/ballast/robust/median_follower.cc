@@ -5,8 +5,9 @@
 namespace ballast::robust {
 namespace {
 
-// If more than this share of the columns had to be read, a plain search would have been as cheap.
-constexpr double kReadShareMax = 0.6;
+// If more than this share of the columns had to be read, a plain search would have been as cheap:
+// they are spread over more than half of the cache lines.
+constexpr double kReadShareMax = 0.05;
 constexpr unsigned kSearchesBetweenMin = 8;
 constexpr unsigned kSearchesBetweenMax = 256;
 

@@ -24,6 +24,8 @@ class RowChanges {
     row_ = row;
   }
   void note_many() noexcept { count_ = kMany; }
+  // The old values of a row that was noted are lost.
+  void forget_old_values() noexcept { count_ = count_ == 0 ? 0 : kMany; }
   void clear() noexcept { count_ = 0; }
 
   bool is_none() const noexcept { return count_ == 0; }

@@ -43,19 +43,19 @@ Status RowTable::put(std::size_t row, std::span<const float> values, double weig
         fmt::format("row {} has {} values instead of {}", row, values.size(), dim_));
   }
   BALLAST_TRY_STATUS(check_weight(row, weight));
-  if (!backend_->all_finite(values)) {
+  if (spare_.memory.empty()) spare_ = Row(dim_, stagger(slots_.size()));
+  if (!backend_->copy_finite(values, {spare_.data(), dim_})) {
+    median_changes_.forget_old_values();
     return invalid_argument(fmt::format("row {} holds a NaN or an infinity", row));
   }
-  replace(row, values, weight);
+  replace_by_spare(row, weight);
   return {};
 }
 
-// The new values go where the row replaced before lay, so that the old ones of this row survive
+// The new values lie where the row replaced before lay, so that the old ones of this row survive
 // until the median has been brought up to date.
-void RowTable::replace(std::size_t row, std::span<const float> values, double weight) {
+void RowTable::replace_by_spare(std::size_t row, double weight) {
   Slot& slot = slots_[row];
-  if (spare_.memory.empty()) spare_ = Row(dim_, stagger(slots_.size()));
-  std::ranges::copy(values, spare_.data());
   slot.weight = weight;
   slot.has_products = false;
   if (slot.is_filled) {

@@ -86,7 +86,7 @@ class RowTable final : private Observed {
 
   kernels::RowsView rows() const noexcept { return {pointers_, dim_}; }
   std::size_t index_of(std::size_t row) const noexcept;
-  void replace(std::size_t row, std::span<const float> values, double weight);
+  void replace_by_spare(std::size_t row, double weight);
   void refill_pointers();
   void refresh_products();
 
@@ -96,7 +96,7 @@ class RowTable final : private Observed {
   std::vector<Slot> slots_;
   std::vector<std::size_t> filled_;     // numbers of the existing rows, in order
   std::vector<const float*> pointers_;  // their values
-  Row spare_;                           // values of the row replaced last, before that
+  Row spare_;                           // takes the next row; holds what that replaced last was
   std::vector<double> products_;        // of the existing rows, current where has_products
   AlignedVector<float> centre_;         // of the products; empty: the origin
   MedianFollower follower_;

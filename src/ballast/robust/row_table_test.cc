@@ -255,6 +255,31 @@ TEST(RowTable, RefusesWhatIsWrongAndStaysAsItWas) {
   }
 }
 
+// A refused row overwrites the memory in which the median's way of following keeps the old values.
+TEST(RowTable, FollowsTheMedianThroughRefusedRows) {
+  constexpr std::size_t kRows = 9, kDim = 200;
+  const std::uint64_t seed = 5;
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  Rng rng(seed);
+  Twins twins("cwmed", kRows, kDim);
+  std::vector<float> poisoned(kDim, 7.0f);
+  poisoned[kDim - 1] = NAN;
+  for (std::size_t step = 0; step < 200; ++step) {
+    const std::size_t row = step % kRows;
+    std::vector<float> values = twins.has(row) ? twins.values(row) : std::vector<float>(kDim);
+    for (float& value : values) value += static_cast<float>(0.05 * rng.normal());
+    if (step % 3 == 0) {
+      ASSERT_FALSE(twins.table().put(rng.below(kRows), poisoned, 1.0));
+    }
+    twins.put(row, values, static_cast<double>(10 + step));
+    if (step % 5 == 0) {
+      ASSERT_FALSE(twins.table().put(rng.below(kRows), poisoned, 1.0));
+    }
+    twins.expect_equal();
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
 TEST(RowTable, KnowsWhichRowsExist) {
   RowTable table(rule("mean"), kernels::make_cpu_backend(1), 3, 1);
   const std::vector<float> one = {1.0f};

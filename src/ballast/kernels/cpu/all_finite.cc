@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 
 #include "ballast/base/parallel.h"
 #include "ballast/kernels/blocks.h"
@@ -16,31 +18,53 @@ HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+using D = hn::ScalableTag<std::int32_t>;
+
+// One vector of words; where there is a `to`, it goes there on the way.
+template <bool kCopies>
+HWY_INLINE hn::Vec<D> take_words(const float* from, float* to) {
+  const D d;
+  const auto words = hn::LoadU(d, reinterpret_cast<const std::int32_t*>(from));
+  if constexpr (kCopies) hn::StoreU(words, d, reinterpret_cast<std::int32_t*>(to));
+  return words;
+}
+
 // A float is finite exactly when its exponent bits are not all ones, that is when its bits without
 // the sign are below those of infinity. The largest such word of the range tells, with no branch
 // inside.
-bool range_is_finite(const float* HWY_RESTRICT values, std::size_t count) {
-  const hn::ScalableTag<std::int32_t> d;
+template <bool kCopies>
+HWY_INLINE bool scan(const float* HWY_RESTRICT from, float* HWY_RESTRICT to, std::size_t count) {
+  const D d;
   const std::size_t lanes = hn::Lanes(d);
-  const auto* words = reinterpret_cast<const std::int32_t*>(values);
+  constexpr std::size_t kChains = 4;  // of maxima, each waiting for its own only
   const auto without_sign = hn::Set(d, 0x7FFFFFFF);
-  auto largest0 = hn::Zero(d), largest1 = hn::Zero(d), largest2 = hn::Zero(d),
-       largest3 = hn::Zero(d);
+  hn::Vec<D> largest_of[kChains];
+  std::fill(std::begin(largest_of), std::end(largest_of), hn::Zero(d));
   std::size_t i = 0;
-  for (; i + 4 * lanes <= count; i += 4 * lanes) {
-    largest0 = hn::Max(largest0, hn::And(hn::LoadU(d, words + i), without_sign));
-    largest1 = hn::Max(largest1, hn::And(hn::LoadU(d, words + i + lanes), without_sign));
-    largest2 = hn::Max(largest2, hn::And(hn::LoadU(d, words + i + 2 * lanes), without_sign));
-    largest3 = hn::Max(largest3, hn::And(hn::LoadU(d, words + i + 3 * lanes), without_sign));
+  for (; i + kChains * lanes <= count; i += kChains * lanes) {
+    for (std::size_t chain = 0; chain < kChains; ++chain) {
+      const std::size_t at = i + chain * lanes;
+      const auto words = take_words<kCopies>(from + at, kCopies ? to + at : nullptr);
+      largest_of[chain] = hn::Max(largest_of[chain], hn::And(words, without_sign));
+    }
   }
-  largest0 = hn::Max(hn::Max(largest0, largest1), hn::Max(largest2, largest3));
-  std::int32_t largest = hn::GetLane(hn::MaxOfLanes(d, largest0));
+  const auto first_two = hn::Max(largest_of[0], largest_of[1]);
+  const auto last_two = hn::Max(largest_of[2], largest_of[3]);
+  std::int32_t largest = hn::GetLane(hn::MaxOfLanes(d, hn::Max(first_two, last_two)));
   for (; i < count; ++i) {
     std::int32_t word;
-    std::memcpy(&word, values + i, sizeof(word));
+    std::memcpy(&word, from + i, sizeof(word));
+    if constexpr (kCopies) std::memcpy(to + i, &word, sizeof(word));
     largest = std::max(largest, word & 0x7FFFFFFF);
   }
   return largest < 0x7F800000;
+}
+
+bool range_is_finite(const float* from, std::size_t count) {
+  return scan<false>(from, nullptr, count);
+}
+bool copy_range(const float* from, float* to, std::size_t count) {
+  return scan<true>(from, to, count);
 }
 
 }  // namespace ballast::kernels::cpu::HWY_NAMESPACE
@@ -50,16 +74,36 @@ HWY_AFTER_NAMESPACE();
 namespace ballast::kernels::cpu {
 
 HWY_EXPORT(range_is_finite);
+HWY_EXPORT(copy_range);
 
-bool all_finite(std::span<const float> values, std::size_t threads) {
-  const Blocks blocks(values.size());
-  std::atomic<bool> finite{true};
-  const auto kernel = HWY_DYNAMIC_DISPATCH(range_is_finite);
+namespace {
+
+// Whether check(begin, count) holds for every block.
+template <typename Check>
+bool holds_for_blocks(std::size_t size, std::size_t threads, const Check& check) {
+  const Blocks blocks(size);
+  std::atomic<bool> holds{true};
   parallel_for(threads, blocks.count(), [&](std::size_t block) {
     const std::size_t begin = blocks.begin(block);
-    if (!kernel(values.data() + begin, blocks.end(block) - begin)) finite = false;
+    if (!check(begin, blocks.end(block) - begin)) holds = false;
   });
-  return finite;
+  return holds;
+}
+
+}  // namespace
+
+bool all_finite(std::span<const float> values, std::size_t threads) {
+  const auto kernel = HWY_DYNAMIC_DISPATCH(range_is_finite);
+  return holds_for_blocks(values.size(), threads, [&](std::size_t begin, std::size_t count) {
+    return kernel(values.data() + begin, count);
+  });
+}
+
+bool copy_finite(std::span<const float> from, std::span<float> to, std::size_t threads) {
+  const auto kernel = HWY_DYNAMIC_DISPATCH(copy_range);
+  return holds_for_blocks(from.size(), threads, [&](std::size_t begin, std::size_t count) {
+    return kernel(from.data() + begin, to.data() + begin, count);
+  });
 }
 
 }  // namespace ballast::kernels::cpu

@@ -13,6 +13,9 @@ class CpuBackend final : public Backend {
   bool all_finite(std::span<const float> values) const override {
     return cpu::all_finite(values, threads_);
   }
+  bool copy_finite(std::span<const float> from, std::span<float> to) const override {
+    return cpu::copy_finite(from, to, threads_);
+  }
   void inner_products(RowsView rows, std::size_t first, std::size_t last,
                       std::span<const float> centre, std::span<double> products) const override {
     cpu::inner_products(rows, first, last, centre, products, threads_);

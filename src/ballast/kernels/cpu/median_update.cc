@@ -1,4 +1,5 @@
 #include <atomic>
+#include <cstring>
 
 #include "ballast/base/parallel.h"
 #include "ballast/kernels/blocks.h"
@@ -38,8 +39,6 @@ struct ChangedRow {
 #define HWY_TARGET_INCLUDE "ballast/kernels/cpu/median_update.cc"
 #include <hwy/foreach_target.h>
 //
-#include <hwy/cache_control.h>
-
 #include "ballast/kernels/cpu/column_search-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -152,9 +151,9 @@ std::size_t refine_range(const ColumnJob& job, std::size_t begin, std::size_t en
 }
 
 // Follows one changed row in one whole vector of columns from the remembered state alone. Returns
-// false, and stores nothing, if some lane needs a look at the other rows.
-HWY_INLINE bool follow_vector(const ColumnJob& job, const ChangedRow& row, std::size_t position,
-                              const MedianArrays& arrays) {
+// the lanes that need a look at the other rows; what is stored of those is a median to start from.
+HWY_INLINE hn::Mask<Narrow::DW> follow_vector(const ColumnJob& job, const ChangedRow& row,
+                                              std::size_t position, const MedianArrays& arrays) {
   const Narrow::DW dw;
   // Zeros of either sign are one value: adding zero makes them one key.
   const auto key_at = [](const float* from) HWY_ATTR {
@@ -182,50 +181,88 @@ HWY_INLINE bool follow_vector(const ColumnJob& job, const ChangedRow& row, std::
   state.at = hn::Add(state.at, hn::IfThenElseZero(hn::Eq(after, median), new_weight));
   state.lower_key = hn::IfThenElse(is_below, hn::Max(state.lower_key, after), state.lower_key);
   state.upper_key = hn::IfThenElse(is_above, hn::Min(state.upper_key, after), state.upper_key);
+  Narrow::store(value_of<Narrow>(median), arrays.median);
+  store_state(state, hn::Lanes(dw), arrays);
 
   // The median stays where the rows below hold less than half and those above hold less than half.
   const auto stays =
       hn::And(hn::Lt(state.below, broadcast<Narrow>((job.total + 1) / 2)),
               hn::Gt(hn::Add(state.below, state.at), broadcast<Narrow>(job.total / 2)));
   const auto is_known = hn::AndNot(was_unknown, hn::Gt(state.at, zero));
-  if (!hn::AllTrue(dw, hn::And(is_known, stays))) return false;
-  Narrow::store(value_of<Narrow>(median), arrays.median);
-  store_state(state, hn::Lanes(dw), arrays);
-  return true;
+  return hn::Not(hn::And(is_known, stays));
 }
 
-// Vectors that are followed before those that failed are searched: their columns lie far apart, and
-// asking for all of them first lets the memory work on many at once.
-constexpr std::size_t kBatch = 32;
+// Columns that wait to be searched. They lie apart: gathering many at a time, row by row, lets the
+// memory work on many at once, and full vectors of them are searched together.
+class WaitingColumns {
+ public:
+  WaitingColumns(const ColumnJob& job, const ColumnScratch& scratch, const MedianArrays& arrays)
+      : job_(job), scratch_(scratch), arrays_(arrays) {}
 
-// Returns the number of columns in vectors where the other rows were read.
+  // Takes the lanes of the vector of columns at `position` that the mask names.
+  HWY_INLINE void take(hn::Mask<Narrow::DW> lanes, std::size_t position) {
+    std::uint8_t bytes[8] = {};
+    hn::StoreMaskBits(Narrow::DW(), lanes, bytes);
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, bytes, sizeof(bits));
+    for (; bits != 0; bits &= bits - 1) {
+      take_column(position + hwy::Num0BitsBelowLS1Bit_Nonzero64(bits));
+    }
+  }
+
+  HWY_INLINE void take_column(std::size_t position) {
+    positions_[count_++] = position;
+    if (count_ == kCopiedColumns) search_all();
+  }
+
+  void search_all() {
+    const std::size_t lanes = hn::Lanes(Narrow::D());
+    float median[kCopiedColumns];
+    std::uint32_t weights[kCopiedColumns], at_weights[kCopiedColumns], intervals[kCopiedColumns];
+    const bool is_packed = arrays_.at_weights == nullptr;
+    const MedianArrays found{median, weights, is_packed ? nullptr : at_weights, intervals};
+    for (std::size_t k = 0; k < count_; ++k) median[k] = arrays_.median[positions_[k]];
+    auto columns = gather_columns(columns_of<Narrow>(job_, 0), {positions_, count_}, scratch_);
+    for (; columns.offset < count_; columns.offset += lanes) {
+      refine_vector(job_, columns, HWY_MIN(lanes, count_ - columns.offset),
+                    found.from(columns.offset));
+    }
+    for (std::size_t k = 0; k < count_; ++k) {
+      const MedianArrays to = arrays_.from(positions_[k]);
+      *to.median = median[k];
+      *to.weights = weights[k];
+      if (!is_packed) *to.at_weights = at_weights[k];
+      *to.intervals = intervals[k];
+    }
+    searched_ += count_;
+    count_ = 0;
+  }
+  std::size_t searched() const { return searched_; }
+
+ private:
+  const ColumnJob& job_;
+  const ColumnScratch& scratch_;
+  const MedianArrays& arrays_;
+  std::size_t positions_[kCopiedColumns];
+  std::size_t count_ = 0;
+  std::size_t searched_ = 0;
+};
+
+// Returns the number of columns in which the other rows were read.
 std::size_t update_range(const ColumnJob& job, const ChangedRow& row, std::size_t begin,
                          std::size_t end, const ColumnScratch& scratch,
                          const MedianArrays& arrays) {
-  const std::size_t lanes = hn::Lanes(Narrow::D());
-  Columns<Narrow> columns = columns_of<Narrow>(job, begin);
-  std::size_t failed[kBatch];
-  std::size_t read = 0, position = begin;
-  while (position + lanes <= end) {
-    std::size_t failed_count = 0;
-    for (std::size_t k = 0; k < kBatch && position + lanes <= end; ++k, position += lanes) {
-      if (follow_vector(job, row, position, arrays.from(position))) continue;
-      failed[failed_count++] = position;
-      for (std::size_t i = 0; i < columns.count; ++i) hwy::Prefetch(columns.rows[i] + position);
-    }
-    for (std::size_t k = 0; k < failed_count; ++k) {
-      columns.offset = failed[k];
-      refine_vector(job, columns, lanes, arrays.from(failed[k]));
-    }
-    read += failed_count * lanes;
+  const Narrow::DW dw;
+  const std::size_t lanes = hn::Lanes(dw);
+  WaitingColumns waiting(job, scratch, arrays);
+  std::size_t position = begin;
+  for (; position + lanes <= end; position += lanes) {
+    const auto unsettled = follow_vector(job, row, position, arrays.from(position));
+    if (!hn::AllFalse(dw, unsettled)) waiting.take(unsettled, position);
   }
-  if (position < end) {  // the last, partial vector
-    columns.offset = position;
-    const std::size_t width = end - position;
-    refine_vector(job, copy_columns<Narrow>(columns, width, scratch), width, arrays.from(position));
-    read += width;
-  }
-  return read;
+  for (; position < end; ++position) waiting.take_column(position);  // less than a vector
+  waiting.search_all();
+  return waiting.searched();
 }
 
 }  // namespace ballast::kernels::cpu::HWY_NAMESPACE

@@ -11,6 +11,7 @@
 namespace ballast::kernels::cpu {
 
 bool all_finite(std::span<const float> values, std::size_t threads);
+bool copy_finite(std::span<const float> from, std::span<float> to, std::size_t threads);
 void inner_products(RowsView rows, std::size_t first, std::size_t last,
                     std::span<const float> centre, std::span<double> products, std::size_t threads);
 void squared_distances(RowsView rows, std::span<const float> point, std::span<double> distances,

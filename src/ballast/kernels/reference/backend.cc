@@ -11,6 +11,9 @@ class ReferenceBackend final : public Backend {
   bool all_finite(std::span<const float> values) const override {
     return reference::all_finite(values);
   }
+  bool copy_finite(std::span<const float> from, std::span<float> to) const override {
+    return reference::copy_finite(from, to);
+  }
   void inner_products(RowsView rows, std::size_t first, std::size_t last,
                       std::span<const float> centre, std::span<double> products) const override {
     reference::inner_products(rows, first, last, centre, products);
