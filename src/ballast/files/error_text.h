@@ -1,5 +1,5 @@
 #pragma once
-// Private to files/: what every message of this room has in common.
+// What messages about files have in common, here and in the rooms that read files.
 
 #include <filesystem>
 #include <string>
