@@ -16,6 +16,7 @@ using Action = std::function<Status()>;
 void add_list_command(CLI::App& app, Action& action);
 void add_aggregate_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
+void add_inspect_command(CLI::App& app, Action& action);
 
 // Exit codes of the program.
 inline constexpr int kExitFailure = 1;  // ours: a bug, or the machine failed

@@ -18,6 +18,7 @@ constexpr const char* kDescription =
     "  ballast aggregate --rule 'ctma(gm, 0.4)' \\\n"
     "      --rows rows.npy --weights w.npy --out out.npy   aggregate the rows of a file\n"
     "  ballast bench                                       how fast the rules are here\n"
+    "  ballast inspect DIR                                 what a checkpoint folder holds\n"
     "\n"
     "'ballast COMMAND --help' explains one command. Exit code: 0 done, 2 something is wrong with "
     "a\n"
@@ -43,6 +44,7 @@ int run(int argc, char** argv) {
   ballast::apps::add_list_command(app, action);
   ballast::apps::add_aggregate_command(app, action);
   ballast::apps::add_bench_command(app, action);
+  ballast::apps::add_inspect_command(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // for help or the version

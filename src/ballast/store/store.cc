@@ -29,7 +29,9 @@ void check_shape(const RunShape& shape, const server::ServerStateView& state) {
 Status make_sure_folder_exists(const fs::path& folder) {
   std::error_code reason;
   if (fs::is_directory(folder, reason)) return {};
-  return make_folder(folder);
+  BALLAST_TRY_STATUS(make_folder(folder));
+  const fs::path parent = fs::absolute(folder, reason).parent_path();
+  return reason ? Status(io_error(reason.message())) : sync_folder(parent);
 }
 
 struct Loaded {

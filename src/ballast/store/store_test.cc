@@ -11,14 +11,8 @@ namespace {
 
 using files::refusal;
 
-class StoreTest : public files::FolderTest {
+class StoreTest : public RunFolderTest {
  protected:
-  std::filesystem::path folder() const { return in_folder("run"); }
-
-  Store create(const server::ParameterServer& server) const {
-    return Store::create(folder(), "a run", run_shape(), server.state(), kRunNow).value();
-  }
-
   // A store with generations at t = 0 and at each of the given numbers.
   void save_at(std::initializer_list<std::uint64_t> moments) const {
     auto server = make_run();
@@ -174,10 +168,10 @@ TEST_F(StoreTest, AnotherConfigurationIsRefused) {
 }
 
 TEST_F(StoreTest, AFolderWithoutACheckpointIsRefused) {
-  EXPECT_NE(refusal(Store::resume(in_folder("none"), run_shape())).find("No such file"),
+  EXPECT_NE(refusal(Store::resume(place() / "none", run_shape())).find("No such file"),
             std::string::npos);
-  std::filesystem::create_directory(in_folder("empty"));
-  EXPECT_NE(refusal(Store::resume(in_folder("empty"), run_shape())).find("holds no checkpoint"),
+  std::filesystem::create_directory(place() / "empty");
+  EXPECT_NE(refusal(Store::resume(place() / "empty", run_shape())).find("holds no checkpoint"),
             std::string::npos);
 }
 

@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "ballast/robust/registry.h"
 #include "ballast/server/state.h"
 #include "ballast/store/checksum.h"
+#include "ballast/store/failpoint.h"
 #include "ballast/store/store.h"
 
 namespace ballast::store {
@@ -115,5 +118,33 @@ inline std::uint64_t rounds(std::uint64_t usual) {
   const char* text = std::getenv("BALLAST_STORE_ROUNDS");
   return text != nullptr ? std::strtoull(text, nullptr, 10) : usual;
 }
+
+// A folder of its own for one test, gone afterwards; in memory where there is such a file system,
+// because flushing to a disk takes its time and tells these tests nothing.
+class RunFolderTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::filesystem::path memory = "/dev/shm";
+    const bool has_memory = ::access(memory.c_str(), W_OK) == 0;
+    std::string name =
+        (has_memory ? memory : std::filesystem::path(testing::TempDir())) / "ballast_store_XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    place_ = name;
+  }
+  void TearDown() override {
+    clear_failpoint();
+    std::filesystem::remove_all(place_);
+  }
+
+  std::filesystem::path place() const { return place_; }
+  std::filesystem::path folder() const { return place_ / "run"; }  // of the store
+
+  Store create(const server::ParameterServer& server) const {
+    return Store::create(folder(), "a run", run_shape(), server.state(), kRunNow).value();
+  }
+
+ private:
+  std::filesystem::path place_;
+};
 
 }  // namespace ballast::store
