@@ -8,6 +8,7 @@
 
 #include "ballast/files/test_support.h"
 #include "ballast/store/failpoint.h"
+#include "ballast/store/generation.h"
 #include "ballast/store/inspect.h"
 #include "ballast/store/store.h"
 #include "ballast/store/test_run.h"

@@ -37,19 +37,6 @@ int outcome(int pretended, Call&& call) {
 
 }  // namespace
 
-Descriptor::Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(number_, other.number_);
-  return *this;
-}
-
-Descriptor::~Descriptor() {
-  if (is_open()) ::close(number_);
-}
-
-int Descriptor::release() noexcept { return std::exchange(number_, -1); }
-
 NewFile::NewFile(std::filesystem::path path, Descriptor file)
     : path_(std::move(path)), file_(std::move(file)) {}
 

@@ -9,23 +9,9 @@
 #include <span>
 
 #include "ballast/base/error.h"
+#include "ballast/store/descriptor.h"
 
 namespace ballast::store {
-
-// Owns a file descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) noexcept : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept;
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
-  bool is_open() const noexcept { return number_ >= 0; }
-  int get() const noexcept { return number_; }
-  int release() noexcept;
-
- private:
-  int number_;
-};
 
 // A file that is written once, from front to back. After an error it must be thrown away: once a
 // flush has failed nobody knows which bytes reached the disk, and a second flush may say that all

@@ -5,24 +5,14 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "ballast/base/error.h"
 #include "ballast/server/state.h"
 #include "ballast/store/manifest.h"
+#include "ballast/store/save_report.h"
 
 namespace ballast::store {
-
-// What save() did, for logs and tests.
-struct SaveReport {
-  std::uint64_t generation = 0;
-  std::size_t files_written = 0;
-  std::size_t files_linked = 0;  // slots that are the same as in an older generation
-  std::uint64_t bytes_written = 0;
-  std::string warning =
-      {};  // the checkpoint is safe, but an older one could not be removed, and why
-};
 
 std::filesystem::path generation_folder(const std::filesystem::path& folder, std::uint64_t number);
 

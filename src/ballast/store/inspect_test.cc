@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ballast/files/test_support.h"
+#include "ballast/store/generation.h"
 #include "ballast/store/store.h"
 #include "ballast/store/test_run.h"
 

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "ballast/base/check.h"
+#include "ballast/store/disk.h"
 #include "ballast/store/failpoint.h"
+#include "ballast/store/generation.h"
 
 namespace ballast::store {
 namespace {

@@ -20,10 +20,10 @@
 
 #include "ballast/base/error.h"
 #include "ballast/server/state.h"
-#include "ballast/store/disk.h"
-#include "ballast/store/generation.h"
+#include "ballast/store/descriptor.h"
 #include "ballast/store/journal.h"
 #include "ballast/store/manifest.h"
+#include "ballast/store/save_report.h"
 
 namespace ballast::store {
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "ballast/files/test_support.h"
+#include "ballast/store/generation.h"
 #include "ballast/store/test_run.h"
 
 namespace ballast::store {
