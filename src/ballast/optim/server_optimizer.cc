@@ -70,7 +70,7 @@ class SgdServer final : public ServerOptimizer<Real> {
 
   std::span<const Real> model() const noexcept override { return state_.w; }
   std::uint64_t version() const noexcept override { return state_.steps; }
-  ServerState<Real> state() const override { return state_; }
+  const ServerState<Real>& state() const noexcept override { return state_; }
 
   Status step(std::span<const Real> direction) override {
     const std::uint64_t t = state_.steps + 1;
@@ -108,7 +108,7 @@ class Mu2Server final : public ServerOptimizer<Real> {
 
   std::span<const Real> model() const noexcept override { return state_.x; }
   std::uint64_t version() const noexcept override { return state_.steps; }
-  ServerState<Real> state() const override { return state_; }
+  const ServerState<Real>& state() const noexcept override { return state_; }
 
   Status step(std::span<const Real> direction) override {
     const std::uint64_t t = state_.steps + 1;

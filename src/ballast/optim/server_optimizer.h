@@ -48,7 +48,8 @@ class ServerOptimizer {
   // Cost: a few passes over vectors of that size; allocates nothing when it succeeds.
   virtual Status step(std::span<const Real> direction) = 0;
 
-  virtual ServerState<Real> state() const = 0;
+  // Valid until the next step or restore.
+  virtual const ServerState<Real>& state() const noexcept = 0;
 
   // Replaces the state. One of the wrong size or with values that are not finite is an error and
   // changes nothing.

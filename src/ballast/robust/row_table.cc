@@ -84,6 +84,12 @@ void RowTable::remove(std::size_t row) {
   refill_pointers();
 }
 
+void RowTable::set_centre(std::span<const float> centre) {
+  BALLAST_CHECK(centre.empty() || centre.size() == dim_, "the centre has the wrong size");
+  centre_.assign(centre.begin(), centre.end());
+  for (Slot& slot : slots_) slot.has_products = false;
+}
+
 std::size_t RowTable::index_of(std::size_t row) const noexcept {
   return static_cast<std::size_t>(std::ranges::lower_bound(filled_, row) - filled_.begin());
 }

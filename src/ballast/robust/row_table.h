@@ -44,6 +44,14 @@ class RowTable final : private Observed {
   }
   const Rule& rule() const noexcept { return *rule_; }
 
+  // The centre of the remembered products, empty for the origin: the one thing besides rows and
+  // weights that later results depend on, in their last bits. A table that is given the same rows,
+  // weights and centre goes on bit for bit like this one.
+  std::span<const float> centre() const noexcept { return centre_; }
+
+  // Requires: dim values, or none.
+  void set_centre(std::span<const float> centre);
+
   // The rule's result over the rows that exist; valid until the table changes. An error if there
   // are none, or more than the rule takes.
   Result<std::span<const float>> aggregate(std::uint64_t draw = 0);

@@ -24,6 +24,9 @@
 
 namespace ballast::server {
 
+struct ServerState;      // state.h
+struct ServerStateView;  // state.h
+
 // Which model a worker gets in return for its update.
 enum class Reply : std::uint8_t {
   kNewest,  // x_{t+1}, the one its update just made
@@ -93,6 +96,14 @@ class ParameterServer {
   // The workers' running statistics combined by the weighted coordinate-wise median: what an
   // evaluation uses. An error while there are none.
   Result<std::vector<float>> statistics() const;
+
+  // All that changes from update to update. Borrows the vectors: valid until the next on_update().
+  ServerStateView state() const;
+
+  // Replaces the state. A server of the same options and parts then goes on bit for bit like the
+  // one that the state was taken from. A state that no such server can have is an error and changes
+  // nothing.
+  Status restore(ServerState state);
 
  private:
   ParameterServer(const ServerOptions& options, ServerParts parts);

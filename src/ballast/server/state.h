@@ -1,0 +1,53 @@
+#pragma once
+// Everything of a ParameterServer that changes from update to update: what a checkpoint writes down
+// and what a restored server goes on from. Settings, rule and backend are not part of it; whoever
+// restores makes the server anew from the same ones.
+//
+// Rows may hold many gigabytes, so what is written is borrowed and what was read is owned.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ballast/optim/server_optimizer.h"
+#include "ballast/server/parameter_server.h"
+
+namespace ballast::server {
+
+struct WorkerStateView {
+  WorkerRecord record;         // its weight follows from the counts and is not restored from here
+  std::span<const float> row;  // empty before the first accepted update
+  std::span<const float> statistics;  // likewise
+};
+
+struct ServerStateView {
+  std::uint64_t accepted_count = 0;
+  std::uint64_t unknown_count = 0;
+  std::uint64_t steps = 0;        // the version of the model
+  std::span<const float> w;       // the optimizer's iterate
+  std::span<const float> x;       // empty where the model is w itself
+  std::span<const float> centre;  // of the table's inner products; empty: the origin
+  std::vector<WorkerStateView> workers;
+};
+
+struct WorkerState {
+  WorkerRecord record;
+  std::vector<float> row;
+  std::vector<float> statistics;
+};
+
+struct ServerState {
+  std::uint64_t accepted_count = 0;
+  std::uint64_t unknown_count = 0;
+  optim::ServerState<float> optimizer;
+  std::vector<float> centre;
+  std::vector<WorkerState> workers;
+
+  // Borrows from this; valid while it is unchanged.
+  ServerStateView view() const;
+};
+
+// A copy that outlives the server.
+ServerState copy(const ServerStateView& view);
+
+}  // namespace ballast::server

@@ -1,0 +1,62 @@
+#include "ballast/store/inspect.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "ballast/store/generation.h"
+
+namespace ballast::store {
+namespace {
+
+std::uint64_t bytes_of(const Manifest& manifest) {
+  std::uint64_t bytes = to_text(manifest).size() + manifest.w.bytes;
+  if (manifest.x) bytes += manifest.x->bytes;
+  if (manifest.centre) bytes += manifest.centre->bytes;
+  for (const WorkerEntry& worker : manifest.workers) {
+    if (worker.slot) bytes += worker.slot->bytes;
+  }
+  return bytes;
+}
+
+GenerationReport inspect_generation(const std::filesystem::path& folder, std::uint64_t number) {
+  GenerationReport report = {.number = number, .manifest = std::nullopt, .bytes = 0, .damage = {}};
+  auto manifest = read_manifest(folder, number);
+  if (!manifest) {
+    report.damage = std::move(manifest).error().message;
+    return report;
+  }
+  report.bytes = bytes_of(*manifest);
+  if (const Status status = verify_generation(folder, *manifest); !status) {
+    report.damage = status.error().message;
+  }
+  report.manifest = std::move(*manifest);
+  return report;
+}
+
+Status inspect_journal(const std::filesystem::path& folder, FolderReport& report) {
+  BALLAST_TRY(const Journal journal, Journal::open_to_read(folder));
+  BALLAST_TRY(report.journal_count, journal.record_count());
+  BALLAST_TRY(report.incarnations, journal.incarnations());
+  return {};
+}
+
+}  // namespace
+
+Result<FolderReport> inspect(const std::filesystem::path& folder) {
+  BALLAST_TRY(const auto numbers, list_generations(folder));
+  if (numbers.empty()) {
+    return not_found(
+        fmt::format("{}: holds no checkpoint; name the folder of a run", folder.string()));
+  }
+  FolderReport report;
+  for (const std::uint64_t number : numbers) {
+    report.generations.push_back(inspect_generation(folder, number));
+  }
+  if (const Status status = inspect_journal(folder, report); !status) {
+    report.journal_damage = status.error().message;
+  }
+  return report;
+}
+
+}  // namespace ballast::store

@@ -1,0 +1,36 @@
+#pragma once
+// What a checkpoint folder holds, for a person or a script that looks at it. Reads only, takes no
+// lock and may run while a server writes; a generation that the server removes meanwhile shows as
+// damaged.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ballast/base/error.h"
+#include "ballast/store/journal.h"
+#include "ballast/store/manifest.h"
+
+namespace ballast::store {
+
+struct GenerationReport {
+  std::uint64_t number = 0;
+  std::optional<Manifest> manifest;  // none if it cannot be read
+  std::uint64_t bytes = 0;           // of all its files, as the manifest gives them
+  std::string damage;                // empty: every checksum is right
+};
+
+struct FolderReport {
+  std::vector<GenerationReport> generations;  // the newest first
+  std::string journal_damage;                 // empty: the journal can be read
+  std::uint64_t journal_count = 0;            // its records
+  std::vector<Incarnation> incarnations;
+};
+
+// An error if the folder cannot be read or holds no generation.
+// Cost: reads every file once.
+Result<FolderReport> inspect(const std::filesystem::path& folder);
+
+}  // namespace ballast::store

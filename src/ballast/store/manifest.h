@@ -1,0 +1,73 @@
+#pragma once
+// What one generation of a checkpoint holds: every small number of the state, and size and checksum
+// of each file with vectors. Written as JSON that carries its own checksum.
+//
+// No file name is read from a manifest: names follow from what a file holds, so a forged manifest
+// cannot point outside of its folder.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ballast/base/error.h"
+#include "ballast/server/parameter_server.h"
+
+namespace ballast::store {
+
+inline constexpr std::uint64_t kManifestFormat = 1;
+inline constexpr std::size_t kManifestBytesMax = std::size_t{64} << 20;  // 100,000 workers fit
+inline constexpr std::size_t kTextBytesMax = 200;  // of the run's name and of the configuration's
+inline constexpr std::uint64_t kValuesMax = std::uint64_t{1} << 40;  // of one vector
+
+// What a server must have in common with a checkpoint to go on from it.
+struct RunShape {
+  std::string config;  // a hash of everything that decides how the run goes on; the caller's
+  std::uint64_t worker_count = 0;
+  std::uint64_t dim = 0;
+  std::uint64_t statistic_count = 0;
+};
+
+// Ok if they are the same; else says what differs. `ours` is the server's.
+Status check_same(const RunShape& ours, const RunShape& stored);
+
+struct FileFacts {
+  std::uint64_t bytes = 0;
+  std::string checksum;  // XXH3-128 of the whole file, 32 hexadecimal digits
+};
+
+struct WorkerEntry {
+  server::WorkerRecord record;    // without its weight, which follows from the counts
+  std::optional<FileFacts> slot;  // its row and statistics; none before its first update
+};
+
+struct Manifest {
+  std::uint64_t generation = 0;
+  std::int64_t created_s = 0;  // since 1970, by the clock of whoever saved
+  std::string run;
+  std::uint64_t incarnation = 0;
+  RunShape shape;
+  std::uint64_t accepted_count = 0;
+  std::uint64_t unknown_count = 0;
+  std::uint64_t steps = 0;
+  std::uint64_t journal_position = 0;  // of the last journal record that this state contains
+  FileFacts w;
+  std::optional<FileFacts> x;
+  std::optional<FileFacts> centre;
+  std::vector<WorkerEntry> workers;
+};
+
+// Requires: texts of printable ASCII, at most kTextBytesMax long.
+std::string to_text(const Manifest& manifest);
+
+// Refuses whatever to_text() cannot have written: a wrong checksum, another format, a missing or
+// impossible number, a file whose size contradicts the shape.
+// Cost: memory proportional to the text.
+Result<Manifest> parse_manifest(std::string_view text);
+
+// The same for the part that the checksum covers.
+Result<Manifest> parse_manifest_body(std::string_view body);
+
+}  // namespace ballast::store

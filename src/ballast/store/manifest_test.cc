@@ -1,0 +1,124 @@
+#include "ballast/store/manifest.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "ballast/base/rng.h"
+#include "ballast/files/test_support.h"
+#include "ballast/store/test_run.h"
+
+namespace ballast::store {
+namespace {
+
+using files::refusal;
+
+Manifest example() {
+  Manifest manifest;
+  manifest.generation = 3;
+  manifest.created_s = kRunNow;
+  manifest.run = "a \"run\"";
+  manifest.incarnation = 2;
+  manifest.shape = {.config = "c", .worker_count = 2, .dim = 10, .statistic_count = 1};
+  manifest.accepted_count = UINT64_MAX;
+  manifest.steps = 12;
+  manifest.journal_position = 40;
+  manifest.w = {.bytes = 72, .checksum = std::string(32, 'a')};
+  manifest.centre = manifest.w;
+  WorkerEntry& first = manifest.workers.emplace_back();
+  first.record = {.count = 7,
+                  .sequence = UINT64_MAX,
+                  .kept = 0.1 + 0.2,
+                  .staleness = 4,
+                  .last_seen = server::Instant(-5),
+                  .given = 12,
+                  .verdicts = {7, 6, 5, 4, 3, 2, 1}};
+  first.slot = {.bytes = 76, .checksum = std::string(32, '0')};
+  manifest.workers.emplace_back();
+  return manifest;
+}
+
+std::string body_of(const std::string& text) {
+  const std::size_t start = text.find("checkpoint\":") + 12;
+  return text.substr(start, text.size() - start - 2);
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  const std::size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return at == std::string::npos ? text : text.replace(at, what.size(), by);
+}
+
+TEST(Manifest, ReadsBackAsItWasWritten) {
+  const std::string text = to_text(example());
+  const Manifest read = parse_manifest(text).value();
+  EXPECT_EQ(to_text(read), text);
+  EXPECT_EQ(read.accepted_count, UINT64_MAX);
+  EXPECT_EQ(read.workers[0].record.kept, 0.1 + 0.2);
+  EXPECT_EQ(read.workers[0].record.last_seen, server::Instant(-5));
+  EXPECT_EQ(read.workers[0].record.given, 12u);
+  EXPECT_FALSE(read.workers[1].record.given.has_value());
+  EXPECT_FALSE(read.x.has_value());
+  EXPECT_EQ(read.centre->bytes, 72u);
+}
+
+TEST(Manifest, EveryFlippedBitIsFound) {
+  const std::string text = to_text(example());
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = text;
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
+      EXPECT_FALSE(parse_manifest(damaged).has_value()) << "byte " << at << " bit " << bit;
+    }
+  }
+}
+
+TEST(Manifest, EveryTruncationIsFound) {
+  const std::string text = to_text(example());
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    EXPECT_FALSE(parse_manifest(std::string_view(text).substr(0, size)).has_value()) << size;
+  }
+}
+
+// With a right checksum: what somebody could write who wants to harm.
+TEST(Manifest, AForgedManifestIsRefused) {
+  const std::string body = body_of(to_text(example()));
+  ASSERT_TRUE(parse_manifest_body(body).has_value());
+  const auto message = [&](const std::string& what, const std::string& by) {
+    return refusal(parse_manifest_body(replaced(body, what, by)));
+  };
+  EXPECT_EQ(message("\"format\":1", "\"format\":2"), "has format 2; this program reads format 1");
+  EXPECT_EQ(message("\"format\":1,", ""), "is wrong: 'format' is missing");
+  EXPECT_EQ(message("\"dim\":10", "\"dim\":-1"),
+            "is wrong: 'dim' is not a whole number up to 1099511627776");
+  EXPECT_EQ(message("\"dim\":10", "\"dim\":4611686018427387904"),
+            "is wrong: 'dim' is not a whole number up to 1099511627776");
+  EXPECT_EQ(message("\"dim\":10", "\"dim\":11"),
+            "is wrong: 'bytes' contradicts the number of values");
+  EXPECT_EQ(message("\"bytes\":76", "\"bytes\":75"),
+            "is wrong: 'bytes' contradicts the number of values");
+  EXPECT_EQ(message("\"steps\":12", "\"steps\":1.5"),
+            "is wrong: 'steps' is not a whole number up to 18446744073709551615");
+  EXPECT_EQ(message("aaaa\"", "../x\""), "is wrong: 'xxh3' is no checksum");
+  EXPECT_EQ(message("[7,6,5,4,3,2,1]", "[7,6]"), "is wrong: 'verdicts' are not 7");
+  EXPECT_EQ(message("[7,6,5,4,3,2,1]", "[7,6,5,4,3,2,\"\"]"),
+            "is wrong: 'verdicts' are not whole numbers");
+  EXPECT_EQ(message("\"worker_count\":2", "\"worker_count\":3"), "is wrong: 'workers' are not 3");
+  EXPECT_EQ(message("\"count\":7", "\"count\":0"),
+            "is wrong: 'slot' must be there exactly if the count is positive");
+  EXPECT_EQ(message("\"kept\":", "\"kept\":null,\"k\":"),
+            "is wrong: 'kept' is not a finite number");
+  EXPECT_EQ(message("\"w\":{", "\"w\":3,\"v\":{"), "is wrong: 'w' is not an object");
+  EXPECT_EQ(message("\"config\":\"c\"", "\"config\":\"\\u0007\""),
+            "is wrong: 'config' is not printable text of up to 200 characters");
+}
+
+TEST(Manifest, WhatIsNoObjectIsRefused) {
+  for (const std::string body : {"", "3", "[]", "{", "null", "{}"}) {
+    EXPECT_FALSE(parse_manifest_body(body).has_value()) << body;
+  }
+  EXPECT_FALSE(parse_manifest_body(std::string(100'000, '[')).has_value());
+}
+
+}  // namespace
+}  // namespace ballast::store

@@ -1,0 +1,166 @@
+#include "ballast/store/store.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "ballast/base/check.h"
+#include "ballast/store/disk.h"
+#include "ballast/store/failpoint.h"
+#include "ballast/store/generation.h"
+
+namespace ballast::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+Status check_text(const std::string& text, std::string_view what) {
+  const bool is_printable = std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+  if (is_printable && text.size() <= kTextBytesMax) return {};
+  return invalid_argument(
+      fmt::format("the {} must be printable ASCII of at most {} characters", what, kTextBytesMax));
+}
+
+void check_shape(const RunShape& shape, const server::ServerStateView& state) {
+  BALLAST_CHECK(state.workers.size() == shape.worker_count && state.w.size() == shape.dim,
+                "the state has another shape than the store");
+}
+
+Status make_sure_folder_exists(const fs::path& folder) {
+  std::error_code reason;
+  if (fs::is_directory(folder, reason)) return {};
+  BALLAST_TRY_STATUS(make_folder(folder));
+  const fs::path parent = fs::absolute(folder, reason).parent_path();
+  return reason ? Status(io_error(reason.message())) : sync_folder(parent);
+}
+
+struct Loaded {
+  Manifest manifest;
+  server::ServerState state;
+  std::vector<std::string> damages;
+};
+
+Result<Loaded> load(const fs::path& folder, std::uint64_t number) {
+  BALLAST_TRY(Manifest manifest, read_manifest(folder, number));
+  BALLAST_TRY(server::ServerState state, read_state(folder, manifest));
+  return Loaded{std::move(manifest), std::move(state), {}};
+}
+
+// Another configuration is not a damage: going back further would not help.
+Status check_configuration(const fs::path& folder, std::uint64_t number, const RunShape& shape) {
+  const auto manifest = read_manifest(folder, number);
+  return manifest ? check_same(shape, manifest->shape) : Status();
+}
+
+Result<Loaded> load_newest(const fs::path& folder, const RunShape& shape) {
+  BALLAST_TRY(const auto numbers, list_generations(folder));
+  if (numbers.empty()) {
+    return not_found(fmt::format("{}: holds no checkpoint", folder.string()));
+  }
+  std::vector<std::string> damages;
+  for (const std::uint64_t number : numbers) {
+    BALLAST_TRY_STATUS(check_configuration(folder, number, shape));
+    auto loaded = load(folder, number);
+    if (!loaded) {
+      damages.push_back(std::move(loaded).error().message);
+      continue;
+    }
+    loaded->damages = std::move(damages);
+    return loaded;
+  }
+  return io_error(
+      fmt::format("{}: no checkpoint is intact; the newest: {}", folder.string(), damages.front()));
+}
+
+// Updates that were acknowledged after the checkpoint are lost, but never accepted again.
+Status raise_sequences(const Journal& journal, server::ServerState& state) {
+  BALLAST_TRY(const auto sequences, journal.acknowledged_sequences(state.workers.size()));
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    std::uint64_t& sequence = state.workers[i].record.sequence;
+    sequence = std::max(sequence, sequences[i]);
+  }
+  return {};
+}
+
+}  // namespace
+
+Store::Store(fs::path folder, Descriptor lock, Journal journal)
+    : folder_(std::move(folder)), lock_(std::move(lock)), journal_(std::move(journal)) {}
+
+Result<Store> Store::create(const fs::path& folder, std::string run, RunShape shape,
+                            const server::ServerStateView& state, std::int64_t now_s) {
+  BALLAST_TRY_STATUS(check_text(run, "name of the run"));
+  BALLAST_TRY_STATUS(check_text(shape.config, "name of the configuration"));
+  BALLAST_TRY_STATUS(make_sure_folder_exists(folder));
+  BALLAST_TRY(Descriptor lock, lock_folder(folder));
+  BALLAST_TRY(const auto numbers, list_generations(folder));
+  if (!numbers.empty()) {
+    return invalid_argument(fmt::format(
+        "{}: holds a checkpoint already; resume from it, or name another folder", folder.string()));
+  }
+  // Without a generation nothing was ever acknowledged: this is left from a start that failed.
+  BALLAST_TRY_STATUS(Journal::remove(folder));
+  BALLAST_TRY(Journal journal, Journal::open(folder));
+  BALLAST_TRY(const Incarnation life, journal.begin(0, 0, 0));
+  Store store(folder, std::move(lock), std::move(journal));
+  store.run_ = std::move(run);
+  store.shape_ = std::move(shape);
+  store.incarnation_ = life.number;
+  BALLAST_TRY_STATUS(store.save(state, now_s));
+  return store;
+}
+
+Result<Resumed> Store::resume(const fs::path& folder, const RunShape& shape) {
+  BALLAST_TRY(Descriptor lock, lock_folder(folder));
+  BALLAST_TRY(Loaded loaded, load_newest(folder, shape));
+  BALLAST_TRY(Journal journal, Journal::open(folder));
+  BALLAST_TRY_STATUS(raise_sequences(journal, loaded.state));
+  const Manifest& manifest = loaded.manifest;
+  BALLAST_TRY(const Incarnation life,
+              journal.begin(manifest.incarnation, manifest.generation, manifest.accepted_count));
+  Store store(folder, std::move(lock), std::move(journal));
+  store.run_ = manifest.run;
+  store.shape_ = manifest.shape;
+  store.incarnation_ = life.number;
+  const std::uint64_t generation = manifest.generation;
+  store.newer_ = std::move(loaded.manifest);
+  return Resumed{std::move(store), std::move(loaded.state), generation, std::move(loaded.damages)};
+}
+
+Result<SaveReport> Store::save(const server::ServerStateView& state, std::int64_t now_s) {
+  check_shape(shape_, state);
+  BALLAST_TRY_STATUS(remove_leftovers(folder_));
+  BALLAST_TRY(const auto numbers, list_generations(folder_));
+  BALLAST_TRY(const std::uint64_t position, journal_.last_position());
+  Manifest manifest;
+  manifest.generation = numbers.empty() ? 1 : numbers.front() + 1;
+  manifest.created_s = now_s;
+  manifest.run = run_;
+  manifest.incarnation = incarnation_;
+  manifest.shape = shape_;
+  manifest.accepted_count = state.accepted_count;
+  manifest.unknown_count = state.unknown_count;
+  manifest.steps = state.steps;
+  manifest.journal_position = position;
+  BALLAST_TRY(SaveReport report,
+              write_generation(folder_, manifest, state, older_ ? &*older_ : nullptr));
+  (void)BALLAST_FAILPOINT("after-commit");
+  older_ = std::exchange(newer_, std::move(manifest));
+  if (const Status status = retire(); !status) report.warning = status.error().message;
+  (void)BALLAST_FAILPOINT("after-generation");
+  return report;
+}
+
+// Removes what the two newest intact generations make superfluous.
+Status Store::retire() {
+  BALLAST_TRY(const auto numbers, list_generations(folder_));
+  for (const std::uint64_t number : numbers) {
+    const bool is_kept = number == newer_->generation || (older_ && number == older_->generation);
+    if (!is_kept) BALLAST_TRY_STATUS(remove_generation(folder_, number));
+  }
+  return older_ ? journal_.cut(older_->journal_position) : Status();
+}
+
+}  // namespace ballast::store

@@ -1,0 +1,187 @@
+#include "ballast/store/store.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "ballast/files/test_support.h"
+#include "ballast/store/generation.h"
+#include "ballast/store/test_run.h"
+
+namespace ballast::store {
+namespace {
+
+using files::refusal;
+
+class StoreTest : public RunFolderTest {
+ protected:
+  // A store with generations at t = 0 and at each of the given numbers.
+  void save_at(std::initializer_list<std::uint64_t> moments) const {
+    auto server = make_run();
+    Store store = create(server);
+    for (const std::uint64_t t : moments) {
+      while (server.accepted_count() < t) {
+        const JournalRecord record = advance(server);
+        ASSERT_TRUE(store.append({&record, 1}).has_value());
+      }
+      ASSERT_TRUE(store.save(server.state(), kRunNow).has_value());
+    }
+  }
+
+  ino_t inode(std::uint64_t generation, std::size_t worker) const {
+    struct stat facts = {};
+    const auto path = folder() / ("gen-" + std::to_string(generation)) /
+                      ("worker-" + std::to_string(worker) + ".bin");
+    EXPECT_EQ(::stat(path.c_str(), &facts), 0) << path;
+    return facts.st_ino;
+  }
+};
+
+TEST_F(StoreTest, AResumedServerGoesOnAsIfNothingHadHappened) {
+  Reference reference;
+  save_at({7, 20, 33});
+  auto resumed = Store::resume(folder(), run_shape()).value();
+  auto server = make_run();
+  ASSERT_TRUE(server.restore(std::move(resumed.state)).has_value());
+  EXPECT_EQ(resumed.generation, 4u);
+  EXPECT_TRUE(resumed.damages.empty());
+  EXPECT_EQ(digest(server.state()), reference.digest_at(33));
+  EXPECT_FALSE(server.state().centre.empty());
+  advance_to(server, 80);
+  EXPECT_EQ(digest(server.state()), reference.digest_at(80));
+}
+
+TEST_F(StoreTest, TheStateBeforeTheFirstUpdateCanBeResumed) {
+  save_at({});
+  auto resumed = Store::resume(folder(), run_shape()).value();
+  auto server = make_run();
+  ASSERT_TRUE(server.restore(std::move(resumed.state)).has_value());
+  EXPECT_EQ(server.accepted_count(), 0u);
+}
+
+TEST_F(StoreTest, TwoGenerationsAreKept) {
+  save_at({1, 2, 3, 4, 5});
+  EXPECT_EQ(list_generations(folder()).value(), (std::vector<std::uint64_t>{6, 5}));
+}
+
+TEST_F(StoreTest, SlotsThatDidNotChangeAreNotWrittenAgain) {
+  auto server = make_run();
+  Store store = create(server);
+  advance_to(server, 30);
+  ASSERT_TRUE(store.save(server.state(), kRunNow).has_value());
+  const auto second = store.save(server.state(), kRunNow).value();
+  EXPECT_EQ(second.files_linked, 0u);  // a copy of its own, not the previous generation's
+  const auto third = store.save(server.state(), kRunNow).value();
+  EXPECT_EQ(third.files_linked, kRunWorkers);
+  EXPECT_EQ(third.files_written, 4u);  // w, x, centre, manifest
+
+  const JournalRecord record = advance(server);
+  for (int turn = 0; turn < 2; ++turn) {
+    const auto report = store.save(server.state(), kRunNow).value();
+    EXPECT_EQ(report.files_linked, kRunWorkers - 1) << "turn " << turn << " " << record.worker;
+  }
+  EXPECT_EQ(store.save(server.state(), kRunNow).value().files_linked, kRunWorkers);
+}
+
+TEST_F(StoreTest, TheTwoGenerationsShareNoFile) {
+  auto server = make_run();
+  Store store = create(server);
+  advance_to(server, 30);
+  for (std::uint64_t generation = 2; generation < 8; ++generation) {
+    ASSERT_TRUE(store.save(server.state(), kRunNow).has_value());
+    if (generation == 2) continue;
+    for (std::size_t worker = 0; worker < kRunWorkers; ++worker) {
+      EXPECT_NE(inode(generation, worker), inode(generation - 1, worker));
+    }
+    advance(server);
+  }
+}
+
+TEST_F(StoreTest, EveryResumeBeginsANewIncarnation) {
+  save_at({3});
+  for (std::uint64_t life = 2; life < 5; ++life) {
+    const auto resumed = Store::resume(folder(), run_shape()).value();
+    EXPECT_EQ(resumed.store.incarnation(), life);
+    EXPECT_EQ(resumed.store.run(), "a run");
+  }
+}
+
+// Acknowledged after the checkpoint and lost in the crash: the state does not hold it any more, and
+// it is refused when it comes again.
+TEST_F(StoreTest, AnAcknowledgedUpdateIsNeverAcceptedAgain) {
+  auto server = make_run();
+  JournalRecord lost;
+  {
+    Store store = create(server);
+    lost = advance(server);
+    ASSERT_TRUE(store.append({&lost, 1}).has_value());
+  }
+  auto resumed = Store::resume(folder(), run_shape()).value();
+  auto restored = make_run();
+  ASSERT_TRUE(restored.restore(std::move(resumed.state)).has_value());
+  EXPECT_EQ(restored.accepted_count(), 0u);
+  const std::uint64_t version = restored.on_join(lost.worker).value().version;
+  const std::vector<float> values(kRunDim), statistics(kRunStatistics);
+  server::Update update = {.worker = lost.worker,
+                           .sequence = lost.sequence,
+                           .version = version,
+                           .values = values,
+                           .statistics = statistics};
+  EXPECT_EQ(restored.on_update(update).verdict, server::Verdict::kReplayed);
+  ++update.sequence;
+  EXPECT_EQ(restored.on_update(update).verdict, server::Verdict::kAccepted);
+}
+
+// From the older generation on, the journal names every update, in order, up to the newest.
+TEST_F(StoreTest, TheJournalReachesBackToTheOlderGeneration) {
+  save_at({5, 9, 14});
+  const auto resumed = Store::resume(folder(), run_shape()).value();
+  const auto records = resumed.store.journal().records().value();
+  ASSERT_EQ(records.size(), 5u);
+  for (std::size_t i = 0; i < records.size(); ++i) EXPECT_EQ(records[i].t, 10 + i);
+}
+
+TEST_F(StoreTest, OneProcessWritesAtATime) {
+  auto server = make_run();
+  const Store store = create(server);
+  EXPECT_NE(refusal(Store::resume(folder(), run_shape())).find("another process"),
+            std::string::npos);
+}
+
+TEST_F(StoreTest, AFolderWithACheckpointIsNotOverwritten) {
+  save_at({});
+  const auto refused = Store::create(folder(), "b", run_shape(), make_run().state(), kRunNow);
+  EXPECT_NE(refusal(refused).find("resume from it"), std::string::npos);
+}
+
+TEST_F(StoreTest, AnotherConfigurationIsRefused) {
+  save_at({4});
+  const auto message = [&](auto change) {
+    RunShape shape = run_shape();
+    change(shape);
+    return refusal(Store::resume(folder(), shape));
+  };
+  EXPECT_EQ(message([](RunShape& shape) { shape.worker_count = 9; }),
+            "the checkpoint has 4 workers, this server 9; start it with the settings of the run");
+  EXPECT_NE(message([](RunShape& shape) { shape.dim = 9; }).find("50 parameters"),
+            std::string::npos);
+  EXPECT_NE(message([](RunShape& shape) { shape.config = "x"; }).find("configuration test"),
+            std::string::npos);
+}
+
+TEST_F(StoreTest, AFolderWithoutACheckpointIsRefused) {
+  EXPECT_NE(refusal(Store::resume(place() / "none", run_shape())).find("No such file"),
+            std::string::npos);
+  std::filesystem::create_directory(place() / "empty");
+  EXPECT_NE(refusal(Store::resume(place() / "empty", run_shape())).find("holds no checkpoint"),
+            std::string::npos);
+}
+
+TEST_F(StoreTest, ARunWithAnUnprintableNameIsRefused) {
+  const auto state = make_run();
+  EXPECT_NE(refusal(Store::create(folder(), "a\nb", run_shape(), state.state(), kRunNow))
+                .find("printable"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace ballast::store
