@@ -110,7 +110,12 @@ void add_bench_command(CLI::App& app, Action& action) {
       "the\n"
       "time over one streaming read of the table, measured in the same run.\n\n"
       "Example:\n  ballast bench --rows 64 --rules 'cwmed, ctma(gm, 0.4)'");
-  command->callback([&action, flags] { action = [flags] { return run_bench(*flags); }; });
+  command->require_subcommand(0, 1);
+  command->callback([&action, flags, command] {
+    if (!command->get_subcommands().empty()) return;  // which has set the action
+    action = [flags] { return run_bench(*flags); };
+  });
+  add_bench_train_command(*command, action);
 }
 
 }  // namespace ballast::apps

@@ -16,6 +16,7 @@ using Action = std::function<Status()>;
 void add_list_command(CLI::App& app, Action& action);
 void add_aggregate_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
+void add_bench_train_command(CLI::App& bench, Action& action);
 void add_train_command(CLI::App& app, Action& action);
 void add_data_command(CLI::App& app, Action& action);
 void add_ca_command(CLI::App& app, Action& action);

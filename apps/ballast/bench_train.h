@@ -1,0 +1,33 @@
+#pragma once
+// How fast training is on this machine: the simulator's own loop on random images of the right
+// shape, without evaluations.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "ballast/base/error.h"
+#include "ballast/experiment/materials.h"
+#include "ballast/experiment/run_spec.h"
+
+namespace ballast::apps {
+
+// Random pixels and labels, as many as a few batches need; the model is the data set's own.
+// Requires: "mnist" or "cifar10".
+Result<experiment::Material> random_material(const std::string& data, experiment::Engine engine);
+
+struct TrainBenchResult {
+  double updates_per_second = 0.0;
+  // Share of the threads' time in which no gradient is computed: aggregation, steps, waiting.
+  double outside_gradients = 0.0;
+};
+
+// Trains as the run says, on so many threads.
+Result<TrainBenchResult> bench_training(const experiment::RunSpec& run,
+                                        const experiment::Material& material, std::size_t threads);
+
+// Milliseconds of one gradient: the lower quartile over repeated calls, one thread.
+Result<double> bench_gradient(const experiment::Material& material, std::size_t batch);
+
+}  // namespace ballast::apps
