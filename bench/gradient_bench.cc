@@ -54,7 +54,7 @@ double seconds_of(Body&& body) {
   return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
-// Calls both in turns and reports their times; one of them warms up first.
+// Calls both once to warm up, then in turns, and reports their times.
 template <typename Native, typename Torch>
 void compare(benchmark::State& state, Native&& native, Torch&& torch) {
   std::vector<double> native_times, torch_times;
