@@ -1,6 +1,7 @@
 #pragma once
 // Private to identity/: the names and addresses that a certificate is good for.
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>

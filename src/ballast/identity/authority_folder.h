@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ballast/base/error.h"

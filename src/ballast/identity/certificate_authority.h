@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ballast/base/error.h"
@@ -72,7 +73,8 @@ class CertificateAuthority {
   // server's.
   //
   // After a failure the files and lists are as before; only if the deny list cannot be written is
-  // the new certificate there, and the message says so.
+  // the new certificate there, and the message says so. If the process is killed between the two
+  // renames, the files hold the new key and the older certificate: issue again.
   Result<IssuedFiles> issue(const IssueRequest& request, std::chrono::sys_seconds now);
 
   // Puts certificates of the name on the deny list and returns those that were not on it. A name

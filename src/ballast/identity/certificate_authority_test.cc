@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include "ballast/identity/deny_list.h"
@@ -17,8 +19,6 @@ using std::filesystem::perms;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
-using testing::StartsWith;
-using testing::UnorderedElementsAre;
 
 class Authority : public AuthorityTest {
  protected:

@@ -5,6 +5,8 @@
 // empty lines say nothing. `ballast ca revoke` replaces it as a whole, and so must whoever copies
 // it to another machine: a new file, renamed.
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -12,6 +14,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ballast/base/error.h"

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <span>
 #include <thread>
 
 #include "ballast/files/file_io.h"
@@ -15,6 +17,7 @@ namespace {
 using files::refusal;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 const Serial kFirst{"0a1b"};
 const Serial kSecond{"ffee"};
@@ -50,8 +53,7 @@ TEST(DenyListText, MayHaveCommentsEmptyLinesAndNoLastLineEnd) {
 TEST(DenyListText, NamesTheLineThatIsWrong) {
   for (const char* line : {"0a1b", "0A1B w-1", "xyz w-1", " w-1", "0a1b  w-1", "0a1b W",
                            "0a1b w-1\r", "0123456789012345678901234567890123456789a w-1"}) {
-    EXPECT_THAT(refusal(parse_deny_list(std::string("# why\n") + line)),
-                testing::StartsWith("line 2 is '"))
+    EXPECT_THAT(refusal(parse_deny_list(std::string("# why\n") + line)), StartsWith("line 2 is '"))
         << line;
   }
 }

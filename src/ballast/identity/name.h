@@ -2,6 +2,7 @@
 // What an authority, a worker or a server may be called. The name becomes a file name, part of an
 // URI, a metric label and a word in logs, so it is kept to what is safe in all of these.
 
+#include <cstddef>
 #include <string_view>
 
 #include "ballast/base/error.h"

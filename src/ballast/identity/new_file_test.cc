@@ -1,5 +1,6 @@
 #include "ballast/identity/new_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -12,7 +13,6 @@ namespace {
 using files::refusal;
 using testing::ElementsAre;
 using testing::EndsWith;
-using testing::IsEmpty;
 
 class NewFile : public files::FolderTest {};
 

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <compare>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
