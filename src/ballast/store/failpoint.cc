@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <mutex>
 #include <tuple>
 #include <utility>
@@ -101,6 +102,11 @@ Status set_failpoint(std::string_view text) {
   BALLAST_TRY(std::tie(failpoint.action, failpoint.error), parse_action(text.substr(second + 1)));
   set_failpoint(std::move(failpoint));
   return {};
+}
+
+Status set_failpoint_from_environment() {
+  const char* text = std::getenv("BALLAST_FAILPOINT");
+  return text != nullptr ? set_failpoint(std::string_view(text)) : Status();
 }
 
 std::uint64_t failpoint_hits() {

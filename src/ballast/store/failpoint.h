@@ -39,6 +39,9 @@ void clear_failpoint();
 // "sync:3:eio".
 Status set_failpoint(std::string_view text);
 
+// Sets the one that the environment variable BALLAST_FAILPOINT names, if there is one.
+Status set_failpoint_from_environment();
+
 // How often the failpoint that is set was reached.
 std::uint64_t failpoint_hits();
 

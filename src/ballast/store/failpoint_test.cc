@@ -1,6 +1,7 @@
 #include "ballast/store/failpoint.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <cerrno>
 
@@ -37,6 +38,16 @@ TEST_F(FailpointTest, DoesNothingWhenCleared) {
   ASSERT_TRUE(set_failpoint("sync:1:eio").has_value());
   clear_failpoint();
   EXPECT_EQ(BALLAST_FAILPOINT("sync"), 0);
+}
+
+TEST_F(FailpointTest, CanComeFromTheEnvironment) {
+  ::unsetenv("BALLAST_FAILPOINT");
+  EXPECT_TRUE(set_failpoint_from_environment().has_value());
+  EXPECT_FALSE(is_failpoint_set);
+  ::setenv("BALLAST_FAILPOINT", "link:1:eio", 1);
+  EXPECT_TRUE(set_failpoint_from_environment().has_value());
+  ::unsetenv("BALLAST_FAILPOINT");
+  EXPECT_EQ(BALLAST_FAILPOINT("link"), EIO);
 }
 
 TEST_F(FailpointTest, AWrongTextIsRefused) {

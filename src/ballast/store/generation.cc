@@ -97,9 +97,10 @@ class Writer {
   SaveReport& report_;
 };
 
-// A row changes only when an update is accepted, and that raises the count.
+// A row changes only when an update is accepted, and that raises the count and the sequence number.
 bool is_unchanged(const WorkerEntry& before, const server::WorkerStateView& now) {
-  return before.slot.has_value() && before.record.count == now.record.count;
+  return before.slot.has_value() && before.record.count == now.record.count &&
+         before.record.sequence == now.record.sequence;
 }
 
 Status write_slots(Writer& writer, const fs::path& folder, Manifest& manifest,

@@ -7,7 +7,8 @@
 // says what is lost in a crash.
 //
 // Invariants: (1) the generations `newer` and `older` are on the disk in full; (2) every state that
-// is saved descends from them, so equal counts mean equal rows; (3) one process writes at a time.
+// is saved descends from them, so equal sequence numbers mean equal rows; (3) one process writes at
+// a time.
 //
 // Thread-safety: none; one thread at a time, and the state must not change while it is saved.
 
@@ -52,6 +53,7 @@ class Store {
 
   // Notes updates in one transaction, on the disk when it returns. To be called before any of them
   // is acknowledged; if it fails, none may be.
+  // Cost: one flush, whatever the number of records.
   Status append(std::span<const JournalRecord> records) { return journal_.append(records); }
 
   const Journal& journal() const noexcept { return journal_; }
