@@ -56,7 +56,7 @@ Result<experiment::Material> random_material(const std::string& data, experiment
 
 Result<TrainBenchResult> bench_training(const experiment::RunSpec& run,
                                         const experiment::Material& material, std::size_t threads) {
-  BALLAST_TRY(auto server, experiment::make_server(run, kSeed, *material.model, threads));
+  BALLAST_TRY(auto server, experiment::make_server(run, kSeed, *material.model));
   BALLAST_TRY(const auto training, experiment::training_data(run, kSeed, material.data));
   BALLAST_TRY(const auto source, material.model->make_source(training));
   BALLAST_TRY(const auto attack, experiment::make_run_attack(run));

@@ -119,7 +119,7 @@ optim::EstimatorOptions estimator_options(const RunSpec& run) {
 }
 
 Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t seed,
-                                            const learn::Model& model, std::size_t threads) {
+                                            const learn::Model& model) {
   server::ServerOptions options{
       .worker_count = run.workers,
       .statistic_count = model.initial_statistics().size(),
@@ -130,7 +130,7 @@ Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t se
   BALLAST_TRY(auto rule, robust::parse_rule(run.rule));
   BALLAST_TRY(auto optimizer, make_optimizer(run, model.initial_parameters(seed)));
   return server::ParameterServer::make(options, {.rule = std::move(rule),
-                                                 .backend = kernels::make_cpu_backend(threads),
+                                                 .backend = kernels::make_cpu_backend(1),
                                                  .optimizer = std::move(optimizer)});
 }
 

@@ -22,9 +22,10 @@ sim::Population population(const RunSpec& run);
 
 optim::EstimatorOptions estimator_options(const RunSpec& run);
 
-// The server of the run, its model initialised from the seed. `threads` are for aggregation.
+// The server of the run, its model initialised from the seed. It aggregates on one thread: the
+// others compute gradients meanwhile, and threads that wait for rows would be in their way.
 Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t seed,
-                                            const learn::Model& model, std::size_t threads);
+                                            const learn::Model& model);
 
 // What the workers of the run learn from.
 Result<learn::TrainingData> training_data(const RunSpec& run, std::uint64_t seed,

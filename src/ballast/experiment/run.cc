@@ -134,7 +134,7 @@ Result<FinishedRun> run_one(const PlannedRun& planned, const Material& material,
                             const RunOptions& options) {
   const SteadyClock::time_point start = SteadyClock::now();
   const RunSpec& run = planned.run;
-  BALLAST_TRY(auto server, make_server(run, planned.seed, *material.model, options.threads));
+  BALLAST_TRY(auto server, make_server(run, planned.seed, *material.model));
   BALLAST_TRY(const auto training, training_data(run, planned.seed, material.data));
   BALLAST_TRY(const auto source, material.model->make_source(training));
   BALLAST_TRY(const auto evaluator, material.model->make_evaluator(material.data.test));

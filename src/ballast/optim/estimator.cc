@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ballast/base/check.h"
+#include "ballast/optim/elementwise.h"
 #include "ballast/optim/finite.h"
 
 namespace ballast::optim {
@@ -67,11 +68,7 @@ Status Estimator<Real>::update(std::span<const Real> gradient,
   BALLAST_CHECK(gradient.size() == dim() && reference.size() == dim() && out.size() == dim(),
                 "a gradient or the update has the wrong size");
   const double kept = keep();
-  for (std::size_t j = 0; j < out.size(); ++j) {
-    const double before = state_.direction[j];
-    out[j] = static_cast<Real>(gradient[j] + kept * (before - reference[j]));
-  }
-  if (!all_finite<Real>(out)) {
+  if (!correct(gradient, std::span<const Real>(state_.direction), reference, kept, out)) {
     return not_finite(fmt::format("update {} is not finite", state_.updates + 1));
   }
   std::ranges::copy(out, state_.direction.begin());

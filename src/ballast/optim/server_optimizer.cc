@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ballast/base/check.h"
+#include "ballast/optim/elementwise.h"
 #include "ballast/optim/finite.h"
 
 namespace ballast::optim {
@@ -48,16 +49,16 @@ Status prepare_start(const StepOptions& options, std::vector<Real>& start) {
   return {};
 }
 
-// Writes the projected w - eta_t * alpha * direction.
+// Writes the projected w - eta_t * alpha * direction, and returns whether it is finite. A point
+// that is not finite before it is projected has no nearest point in the set.
 template <typename Real>
-void descend(const StepOptions& options, std::uint64_t step, double alpha,
-             std::span<const Real> direction, std::span<const Real> w, std::span<Real> next) {
+bool take_step(const StepOptions& options, std::uint64_t step, double alpha,
+               std::span<const Real> direction, std::span<const Real> w, std::span<Real> next) {
   BALLAST_CHECK(direction.size() == w.size(), "the direction has the wrong size");
   const double rate = options.eta * options.schedule(step) * alpha;
-  for (std::size_t j = 0; j < w.size(); ++j) {
-    next[j] = static_cast<Real>(w[j] - rate * direction[j]);
-  }
+  if (!descend(w, direction, rate, next)) return false;
   project(options.projection, next);
+  return true;
 }
 
 template <typename Real>
@@ -74,8 +75,7 @@ class SgdServer final : public ServerOptimizer<Real> {
 
   Status step(std::span<const Real> direction) override {
     const std::uint64_t t = state_.steps + 1;
-    descend<Real>(options_, t, 1.0, direction, state_.w, next_w_);
-    if (!all_finite<Real>(next_w_)) return refuse_step(t);
+    if (!take_step<Real>(options_, t, 1.0, direction, state_.w, next_w_)) return refuse_step(t);
     state_.w.swap(next_w_);
     state_.steps = t;
     return {};
@@ -112,9 +112,11 @@ class Mu2Server final : public ServerOptimizer<Real> {
 
   Status step(std::span<const Real> direction) override {
     const std::uint64_t t = state_.steps + 1;
-    descend<Real>(options_, t, alpha(t), direction, state_.w, next_w_);
-    average(share_of_newest(t));
-    if (!all_finite<Real>(next_w_) || !all_finite<Real>(next_x_)) return refuse_step(t);
+    if (!take_step<Real>(options_, t, alpha(t), direction, state_.w, next_w_) ||
+        !average(std::span<const Real>(next_w_), std::span<const Real>(state_.x),
+                 share_of_newest(t), std::span<Real>(next_x_))) {
+      return refuse_step(t);
+    }
     state_.w.swap(next_w_);
     state_.x.swap(next_x_);
     state_.steps = t;
@@ -137,12 +139,6 @@ class Mu2Server final : public ServerOptimizer<Real> {
   double share_of_newest(std::uint64_t t) const noexcept {
     const auto* constant = std::get_if<ConstantAverage>(&averaging_);
     return constant != nullptr ? constant->gamma : 2.0 / static_cast<double>(t + 2);
-  }
-
-  void average(double share) noexcept {
-    for (std::size_t j = 0; j < next_x_.size(); ++j) {
-      next_x_[j] = static_cast<Real>(share * next_w_[j] + (1.0 - share) * state_.x[j]);
-    }
   }
 
   StepOptions options_;

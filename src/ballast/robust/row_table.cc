@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "ballast/base/check.h"
 #include "ballast/robust/fresh_rows.h"
@@ -94,17 +95,24 @@ std::size_t RowTable::index_of(std::size_t row) const noexcept {
   return static_cast<std::size_t>(std::ranges::lower_bound(filled_, row) - filled_.begin());
 }
 
-// After a row came or went: every remembered product is in the wrong place.
+// After a row came or went: the remembered products of the others move to their new places.
 void RowTable::refill_pointers() {
-  filled_.clear();
+  const std::vector<std::size_t> before = std::exchange(filled_, {});
   pointers_.clear();
   for (std::size_t row = 0; row < slots_.size(); ++row) {
     if (!slots_[row].is_filled) continue;
-    slots_[row].has_products = false;
     filled_.push_back(row);
     pointers_.push_back(slots_[row].values.data());
   }
-  products_.assign(filled_.size() * filled_.size(), 0.0);
+  const std::size_t m = filled_.size();
+  std::vector<double> products(m * m);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    for (std::size_t j = 0; j < before.size(); ++j) {
+      if (!has(before[i]) || !has(before[j])) continue;
+      products[index_of(before[i]) * m + index_of(before[j])] = products_[i * before.size() + j];
+    }
+  }
+  products_ = std::move(products);
   median_changes_.note_many();
 }
 
