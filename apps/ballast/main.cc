@@ -19,6 +19,7 @@ constexpr const char* kDescription =
     "      --rows rows.npy --weights w.npy --out out.npy   aggregate the rows of a file\n"
     "  ballast bench                                       how fast the rules are here\n"
     "  ballast data get mnist                              bring a data set to this machine\n"
+    "  ballast reproduce --quick                           the paper's experiments, shortened\n"
     "  ballast ca init; ballast ca issue worker-1          certificates for servers and workers\n"
     "  ballast inspect DIR                                 what a checkpoint folder holds\n"
     "\n"
@@ -54,6 +55,7 @@ int run(int argc, char** argv) {
   ballast::apps::add_aggregate_command(app, action);
   ballast::apps::add_bench_command(app, action);
   ballast::apps::add_train_command(app, action);
+  ballast::apps::add_reproduce_command(app, action);
   ballast::apps::add_data_command(app, action);
   ballast::apps::add_ca_command(app, action);
   ballast::apps::add_inspect_command(app, action);

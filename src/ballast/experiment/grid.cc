@@ -1,7 +1,9 @@
 #include "ballast/experiment/grid.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
+#include <array>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -25,11 +27,24 @@ bool is_kept(char c) {
   return is_letter || (c >= '0' && c <= '9') || c == '.' || c == '+';
 }
 
+// Signs of the field's formulas that would be missed: GM is not w-GM.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kSpelled = {
+    {{"\xCF\x89", "w"}, {"\xCE\xBC", "mu"}, {"\xCE\xBB", "lambda"}, {"\xC2\xB2", "2"}}};
+
+std::string spelled_out(std::string text) {
+  for (const auto& [sign, word] : kSpelled) {
+    for (std::size_t at = 0; (at = text.find(sign, at)) != std::string::npos;) {
+      text.replace(at, sign.size(), word);
+    }
+  }
+  return text;
+}
+
 // Runs of other characters become one '-'. A name begins with neither '-', which programs take for
 // an option, nor '.', which hides a file, and does not end in '-'.
 std::string to_file_name(std::string_view text) {
   std::string name;
-  for (const char c : text) {
+  for (const char c : spelled_out(std::string(text))) {
     const char next = is_kept(c) ? c : '-';
     if (name.empty() ? next != '-' && next != '.' : next != '-' || name.back() != '-') name += next;
   }
@@ -37,27 +52,32 @@ std::string to_file_name(std::string_view text) {
   return name;
 }
 
-// One combination of the grid's values.
-struct Panel {
-  std::vector<const Setting*> choices;
+// One panel with one combination of the grid's values.
+struct Cell {
+  const Variant* panel = nullptr;  // none without panels
+  std::vector<const Setting*> choices = {};
 
-  std::string text() const {
-    std::string text;
+  // The parts that name it, in order.
+  std::vector<std::string> parts(std::string_view between) const {
+    std::vector<std::string> parts;
+    if (panel != nullptr) parts.push_back(panel->label);
     for (const Setting* choice : choices) {
-      if (!text.empty()) text += ", ";
-      text += fmt::format("{} = {}", choice->key->name, to_plain_text(choice->value));
+      parts.push_back(
+          fmt::format("{}{}{}", choice->key->name, between, to_plain_text(choice->value)));
     }
-    return text;
+    return parts;
   }
 };
 
-std::vector<Panel> panels(const std::vector<Axis>& grid) {
-  std::vector<Panel> result(1);
-  for (const Axis& axis : grid) {
-    std::vector<Panel> longer;
-    for (const Panel& panel : result) {
+std::vector<Cell> cells_of(const Spec& spec) {
+  std::vector<Cell> result;
+  for (const Variant& panel : spec.panels) result.push_back({.panel = &panel});
+  if (result.empty()) result.emplace_back();
+  for (const Axis& axis : spec.grid) {
+    std::vector<Cell> longer;
+    for (const Cell& cell : result) {
       for (const Setting& choice : axis.choices) {
-        longer.push_back(panel);
+        longer.push_back(cell);
         longer.back().choices.push_back(&choice);
       }
     }
@@ -66,31 +86,33 @@ std::vector<Panel> panels(const std::vector<Axis>& grid) {
   return result;
 }
 
-std::string run_name(const Panel& panel, const Curve& curve, std::uint64_t seed) {
+std::string run_name(const Spec& spec, const Cell& cell, const Variant& curve) {
   std::string name = to_file_name(curve.label);
-  for (const Setting* choice : panel.choices) {
+  for (const std::string& part : cell.parts(" ")) {
     if (!name.empty()) name += '_';
-    name += to_file_name(fmt::format("{} {}", choice->key->name, to_plain_text(choice->value)));
+    name += to_file_name(part);
   }
-  if (name.size() > kNameCharactersMax) {
-    name = fmt::format("{}-{:016x}", name.substr(0, kNameCharactersMax), fnv1a(name));
-  }
-  return fmt::format("{}{}seed-{}", name, name.empty() ? "" : "_", seed);
+  if (name.empty()) name = to_file_name(spec.name);
+  if (name.empty()) name = "run";
+  if (name.size() <= kNameCharactersMax) return name;
+  return fmt::format("{}-{:016x}", name.substr(0, kNameCharactersMax), fnv1a(name));
 }
 
 // Different labels and values may leave the same letters.
-void add_unique(std::vector<PlannedRun>& runs, std::set<std::string>& names, PlannedRun run) {
-  const std::string name = run.name;
-  for (int copy = 2; !names.insert(run.name).second; ++copy) {
-    run.name = fmt::format("{}-{}", name, copy);
-  }
-  runs.push_back(std::move(run));
+std::string make_unique(std::set<std::string>& names, const std::string& name) {
+  std::string result = name;
+  for (int copy = 2; !names.insert(result).second; ++copy)
+    result = fmt::format("{}-{}", name, copy);
+  return result;
 }
 
-Result<RunSpec> make_run(const Spec& spec, const Panel& panel, const Curve& curve) {
+Result<RunSpec> make_run(const Spec& spec, const Cell& cell, const Variant& curve) {
   RunSpec run = spec.base;
   Origins origins = spec.origins;
-  for (const Setting* choice : panel.choices) apply(*choice, run, origins);
+  if (cell.panel != nullptr) {
+    for (const Setting& setting : cell.panel->settings) apply(setting, run, origins);
+  }
+  for (const Setting* choice : cell.choices) apply(*choice, run, origins);
   for (const Setting& setting : curve.settings) apply(setting, run, origins);
   run = resolve(std::move(run));
   BALLAST_TRY_STATUS(validate(run, origins));
@@ -98,9 +120,14 @@ Result<RunSpec> make_run(const Spec& spec, const Panel& panel, const Curve& curv
   return run;
 }
 
+double stated_share(const Cell& cell, const RunSpec& run) {
+  return cell.panel != nullptr ? cell.panel->stated_share.value_or(run.share) : run.share;
+}
+
 Status check_run_count(const Spec& spec) {
   // In floating point, because the product of a hostile grid overflows.
   double count = static_cast<double>(spec.seeds.size());
+  if (!spec.panels.empty()) count *= static_cast<double>(spec.panels.size());
   if (!spec.curves.empty()) count *= static_cast<double>(spec.curves.size());
   for (const Axis& axis : spec.grid) count *= static_cast<double>(axis.choices.size());
   if (count <= static_cast<double>(kRunsMax)) return {};
@@ -112,19 +139,20 @@ Status check_run_count(const Spec& spec) {
 
 Result<std::vector<PlannedRun>> expand(const Spec& spec) {
   BALLAST_TRY_STATUS(check_run_count(spec));
-  const std::vector<Curve> curves = spec.curves.empty() ? std::vector<Curve>(1) : spec.curves;
+  const std::vector<Variant> curves = spec.curves.empty() ? std::vector<Variant>(1) : spec.curves;
   std::vector<PlannedRun> runs;
   std::set<std::string> names;
-  for (const Panel& panel : panels(spec.grid)) {
-    for (const Curve& curve : curves) {
-      BALLAST_TRY(const RunSpec run, make_run(spec, panel, curve));
+  for (const Cell& cell : cells_of(spec)) {
+    for (const Variant& curve : curves) {
+      BALLAST_TRY(const RunSpec run, make_run(spec, cell, curve));
+      PlannedRun planned{.run = run,
+                         .name = make_unique(names, run_name(spec, cell, curve)),
+                         .panel = fmt::format("{}", fmt::join(cell.parts(" = "), ", ")),
+                         .curve = curve.label,
+                         .stated_share = stated_share(cell, run)};
       for (const std::uint64_t seed : spec.seeds) {
-        add_unique(runs, names,
-                   PlannedRun{.run = run,
-                              .seed = seed,
-                              .name = run_name(panel, curve, seed),
-                              .panel = panel.text(),
-                              .curve = curve.label});
+        planned.seed = seed;
+        runs.push_back(planned);
       }
     }
   }

@@ -1,5 +1,5 @@
 #pragma once
-// The runs of a specification: grid x curves x seeds.
+// The runs of a specification: panels x grid x curves x seeds.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,18 +18,22 @@ inline constexpr std::size_t kRunsMax = 10'000;
 struct PlannedRun {
   RunSpec run;  // resolved and valid
   std::uint64_t seed = 0;
-  // Short, different from all others, and good as the name of a file: the curve's label, the grid's
-  // values and the seed. Depends on the specification only.
+  // Short, shared only with the same run under other seeds, and good as the name of a file: the
+  // labels of curve and panel and the grid's values, or else the specification's name. Depends on
+  // the specification only.
   std::string name;
-  std::string panel;  // the grid's part, "attack = sign-flip, share = 0.4"; empty without a grid
+  // The panel's label and the grid's part, "fast liar, attack = sign-flip"; empty without both.
+  std::string panel;
   std::string curve;  // its label; empty without curves
+  double stated_share =
+      0.0;  // what the panel states; where it states nothing, the share of the run
 
   bool operator==(const PlannedRun&) const = default;
 };
 
-// Every run, in this order: the first axis of the grid varies slowest, then the later ones, then
-// the curves, then the seeds. Refuses the whole specification if one run is not valid or one of its
-// files does not exist.
+// Every run, in this order: the panels vary slowest, then the first axis of the grid, then the
+// later ones, then the curves, then the seeds. Refuses the whole specification if one run is not
+// valid or one of its files does not exist.
 Result<std::vector<PlannedRun>> expand(const Spec& spec);
 
 // What a run depends on, as 16 hexadecimal digits: equal for equal values of all keys and the seed.

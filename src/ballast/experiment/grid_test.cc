@@ -27,12 +27,12 @@ std::vector<std::string> names_of(std::string_view text) {
   return names;
 }
 
-TEST(Grid, WithoutGridAndCurvesOnlySeedsVary) {
+TEST(Grid, WithoutTablesOnlySeedsVary) {
   const auto runs = runs_of("seeds = [5, 7]");
 
   ASSERT_EQ(runs.size(), 2u);
-  EXPECT_EQ(runs[0].name, "seed-5");
-  EXPECT_EQ(runs[1].name, "seed-7");
+  EXPECT_EQ(runs[0].name, "spec");
+  EXPECT_EQ(runs[1].name, "spec");
   EXPECT_EQ(runs[1].seed, 7u);
   EXPECT_EQ(runs[0].panel, "");
   EXPECT_EQ(runs[0].curve, "");
@@ -40,8 +40,7 @@ TEST(Grid, WithoutGridAndCurvesOnlySeedsVary) {
 }
 
 TEST(Grid, RunsGridTimesCurvesTimesSeedsInThatOrder) {
-  EXPECT_THAT(
-      names_of(R"(
+  EXPECT_THAT(names_of(R"(
 seeds = [1, 2]
 [grid]
 share = [0.3, 0.4]
@@ -52,15 +51,72 @@ label = "w-GM"
 label = "GM"
 weights = "uniform"
 )"),
-      ElementsAre("w-GM_share-0.3_attack-sign-flip_seed-1",
-                  "w-GM_share-0.3_attack-sign-flip_seed-2", "GM_share-0.3_attack-sign-flip_seed-1",
-                  "GM_share-0.3_attack-sign-flip_seed-2", "w-GM_share-0.3_attack-little_seed-1",
-                  "w-GM_share-0.3_attack-little_seed-2", "GM_share-0.3_attack-little_seed-1",
-                  "GM_share-0.3_attack-little_seed-2", "w-GM_share-0.4_attack-sign-flip_seed-1",
-                  "w-GM_share-0.4_attack-sign-flip_seed-2", "GM_share-0.4_attack-sign-flip_seed-1",
-                  "GM_share-0.4_attack-sign-flip_seed-2", "w-GM_share-0.4_attack-little_seed-1",
-                  "w-GM_share-0.4_attack-little_seed-2", "GM_share-0.4_attack-little_seed-1",
-                  "GM_share-0.4_attack-little_seed-2"));
+              ElementsAre("w-GM_share-0.3_attack-sign-flip", "w-GM_share-0.3_attack-sign-flip",
+                          "GM_share-0.3_attack-sign-flip", "GM_share-0.3_attack-sign-flip",
+                          "w-GM_share-0.3_attack-little", "w-GM_share-0.3_attack-little",
+                          "GM_share-0.3_attack-little", "GM_share-0.3_attack-little",
+                          "w-GM_share-0.4_attack-sign-flip", "w-GM_share-0.4_attack-sign-flip",
+                          "GM_share-0.4_attack-sign-flip", "GM_share-0.4_attack-sign-flip",
+                          "w-GM_share-0.4_attack-little", "w-GM_share-0.4_attack-little",
+                          "GM_share-0.4_attack-little", "GM_share-0.4_attack-little"));
+}
+
+TEST(Grid, PanelsNeedNoCrossProduct) {
+  const auto runs = runs_of(R"(
+seeds = [1]
+[[panel]]
+label = "flip, \u03bb = 0.4"
+attack = "label-flip"
+share = 0.4
+[[panel]]
+label = "little"
+stated_share = 0.3
+attack = "little"
+share = "1/4"
+[grid]
+batch = [8, 16]
+[[curve]]
+label = "\u03c9-GM"
+)");
+
+  ASSERT_EQ(runs.size(), 4u);
+  EXPECT_EQ(runs[1].name, "w-GM_flip-lambda-0.4_batch-16");
+  EXPECT_EQ(runs[1].panel, "flip, \u03bb = 0.4, batch = 16");
+  EXPECT_EQ(runs[1].run.attack, "label-flip");
+  EXPECT_EQ(runs[1].stated_share, 0.4);
+  EXPECT_EQ(runs[2].name, "w-GM_little_batch-8");
+  EXPECT_EQ(runs[2].panel, "little, batch = 8");
+  EXPECT_EQ(runs[2].run.share, 0.25);
+  EXPECT_EQ(runs[2].stated_share, 0.3);
+}
+
+TEST(Grid, FillsTheRulesPlaceholdersForEachRun) {
+  const auto runs = runs_of(R"toml(
+seeds = [1]
+rule = "nnm(ctma(gm, {share}), {cap_share})"
+cap_share = 0.25
+[grid]
+share = [0.3, "1/4"]
+)toml");
+
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].run.rule, "nnm(ctma(gm, 0.3), 0.25)");
+  EXPECT_EQ(runs[1].run.rule, "nnm(ctma(gm, 0.25), 0.25)");
+}
+
+TEST(Grid, RefusesUnknownPlaceholders) {
+  for (const auto& [rule, shown] : {std::pair{"ctma(gm, {shar})", "{shar} is no number"},
+                                    std::pair{"ctma(gm, {share", "{share is no number"}}) {
+    const auto spec = parse_spec("rule = \"" + std::string(rule) + "\"", "spec.toml");
+    ASSERT_TRUE(spec.has_value());
+
+    const auto runs = expand(*spec);
+
+    ASSERT_FALSE(runs.has_value()) << rule;
+    EXPECT_THAT(runs.error().message,
+                testing::AllOf(testing::StartsWith("spec.toml:1: rule = "),
+                               testing::HasSubstr(shown), testing::HasSubstr("'{share}'?")));
+  }
 }
 
 TEST(Grid, SetsTheKeysOfPanelAndCurve) {
@@ -89,7 +145,7 @@ TEST(Grid, VariesKeysThatAreListsThemselves) {
   ASSERT_EQ(runs.size(), 2u);
   EXPECT_TRUE(runs[0].run.eta_decay_after.empty());
   EXPECT_THAT(runs[1].run.eta_decay_after, ElementsAre(100, 200));
-  EXPECT_EQ(runs[1].name, "eta-decay-after-100-200_seed-1");
+  EXPECT_EQ(runs[1].name, "eta-decay-after-100-200");
 }
 
 TEST(Grid, TakesTheModelOfTheDataSet) {
@@ -173,6 +229,15 @@ TEST(Grid, IsTheSameForTheResolvedText) {
 // FNV-1a of the lines "seed = 1", "updates = 3750", ..., "ball_radius = 1.0", worked out elsewhere.
 // A new key or default changes it, and finished runs are then run again.
 TEST(Fingerprint, IsStable) { EXPECT_EQ(fingerprint(RunSpec(), 1), "b8ac0776d94aa040"); }
+
+TEST(Fingerprint, DoesNotDependOnClaimsAndStatedShares) {
+  constexpr std::string_view kTables = "[[panel]]\nlabel = \"p\"\n[[curve]]\nlabel = \"a\"\n";
+  constexpr std::string_view kMore =
+      "[[panel]]\nlabel = \"p\"\nstated_share = 0.1\n[[curve]]\nlabel = \"a\"\n"
+      "[[claim]]\ntext = \"t\"\nbetter = \"a\"\nworse = \"a\"\n";
+
+  EXPECT_EQ(fingerprint(runs_of(kMore).at(0).run, 1), fingerprint(runs_of(kTables).at(0).run, 1));
+}
 
 TEST(Fingerprint, ChangesWithEveryKeyAndTheSeed) {
   std::set<std::string> seen = {fingerprint(RunSpec(), 1)};

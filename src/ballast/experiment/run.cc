@@ -19,15 +19,23 @@ double seconds_since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
 
+// What an evaluation needs beside the parameters. Before the weight policy lets the first step be
+// made nobody's statistics count yet, and those of the first model are the ones to use.
+Result<std::vector<float>> statistics_of(const server::ParameterServer& server,
+                                         const learn::Model& model) {
+  if (server.has_quorum()) return server.statistics();
+  return model.initial_statistics();
+}
+
 // Progress is told in steps, so that nobody is called thousands of times a second.
 constexpr std::uint64_t kProgressStep = 10;
 
 // Watches the arrivals and evaluates every so many.
 class Recorder final : public sim::Observer {
  public:
-  Recorder(const RunSpec& run, worker::Evaluator& evaluator, const RunOptions& options,
-           records::RunRecord& record)
-      : run_(run), evaluator_(evaluator), options_(options), record_(record) {}
+  Recorder(const RunSpec& run, const learn::Model& model, worker::Evaluator& evaluator,
+           const RunOptions& options, records::RunRecord& record)
+      : run_(run), model_(model), evaluator_(evaluator), options_(options), record_(record) {}
 
   Result<sim::Next> on_arrival(const sim::ArrivalRecord& arrival,
                                const server::ParameterServer& server) override {
@@ -49,10 +57,7 @@ class Recorder final : public sim::Observer {
   Status evaluate(std::uint64_t t, const server::ParameterServer& server) {
     const SteadyClock::time_point start = SteadyClock::now();
     records::EvaluationRecord evaluation = interval_so_far(t);
-    std::vector<float> statistics;
-    if (server.has_quorum()) {
-      BALLAST_TRY(statistics, server.statistics());
-    }
+    BALLAST_TRY(const std::vector<float> statistics, statistics_of(server, model_));
     BALLAST_TRY(const auto result, evaluator_.evaluate(*server.model().values, statistics));
     evaluation.test_accuracy = result.accuracy;
     evaluation.test_loss = result.loss;
@@ -107,6 +112,7 @@ class Recorder final : public sim::Observer {
   }
 
   const RunSpec& run_;
+  const learn::Model& model_;
   worker::Evaluator& evaluator_;
   const RunOptions& options_;
   records::RunRecord& record_;
@@ -142,7 +148,7 @@ Result<FinishedRun> run_one(const PlannedRun& planned, const Material& material,
   BALLAST_TRY(const auto arrivals, make_arrivals(run, planned.seed));
 
   FinishedRun finished{.record = record_of(planned)};
-  Recorder recorder(run, *evaluator, options, finished.record);
+  Recorder recorder(run, *material.model, *evaluator, options, finished.record);
   const std::vector<worker::GradientSource*> sources(run.workers, source.get());
   sim::Observer* const observers[] = {&recorder};
   const auto result = sim::run(
@@ -167,9 +173,7 @@ Result<FinishedRun> run_one(const PlannedRun& planned, const Material& material,
   }
   finished.record.total_seconds = seconds_since(start);
   finished.model = *server.model().values;
-  if (server.has_quorum()) {
-    BALLAST_TRY(finished.statistics, server.statistics());
-  }
+  BALLAST_TRY(finished.statistics, statistics_of(server, *material.model));
   return finished;
 }
 

@@ -86,8 +86,13 @@ struct RunSpec {
 // Whether the model is a user's own TorchScript file.
 bool is_model_file(std::string_view model);
 
-// Fills in what follows from other keys: the data set's own model where none is named, and LibTorch
-// for a model from a file.
+// What a rule's text may hold in place of a number of its run: "ctma(gm, {share})".
+inline constexpr std::string_view kSharePlaceholder = "{share}";
+inline constexpr std::string_view kCapSharePlaceholder = "{cap_share}";
+
+// Fills in what follows from other keys: the data set's own model where none is named, LibTorch for
+// a model from a file, and the numbers that the rule's placeholders stand for. Other text in braces
+// stays, and validate() refuses it.
 RunSpec resolve(RunSpec run);
 
 }  // namespace ballast::experiment

@@ -10,7 +10,6 @@
 #include <thread>
 #include <utility>
 
-#include "ballast/experiment/materials.h"
 #include "ballast/experiment/model_file.h"
 #include "ballast/experiment/run.h"
 #include "ballast/files/text_file.h"
@@ -30,7 +29,11 @@ using Plan = std::vector<PlannedRun>;
 class Runner {
  public:
   Runner(const Spec& spec, const RunnerOptions& options, Plan plan)
-      : spec_(spec), options_(options), plan_(std::move(plan)), records_(plan_.size()) {}
+      : spec_(spec),
+        options_(options),
+        plan_(std::move(plan)),
+        materials_(options.materials != nullptr ? *options.materials : own_materials_),
+        records_(plan_.size()) {}
 
   Result<RunnerResult> run() {
     BALLAST_TRY_STATUS(load_materials());
@@ -175,7 +178,8 @@ class Runner {
     if (std::ranges::all_of(result.records,
                             [](const records::RunRecord& r) { return r.evaluations.empty(); }))
       return result;
-    if (Status drawn = records::plot_curves(options_.folder, result.records, {.title = spec_.name});
+    const std::string& title = options_.title.empty() ? spec_.name : options_.title;
+    if (Status drawn = records::plot_curves(options_.folder, result.records, {.title = title});
         !drawn) {
       result.warning = fmt::format("no curves were drawn: {}", drawn.error().message);
     }
@@ -185,7 +189,8 @@ class Runner {
   const Spec& spec_;
   const RunnerOptions& options_;
   const Plan plan_;
-  Materials materials_;
+  Materials own_materials_;
+  Materials& materials_;
   std::vector<std::optional<records::RunRecord>> records_;
   std::optional<records::MetricsWriter> metrics_;
   std::vector<std::size_t> open_;

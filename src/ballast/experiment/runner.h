@@ -17,6 +17,7 @@
 
 #include "ballast/base/error.h"
 #include "ballast/experiment/grid.h"
+#include "ballast/experiment/materials.h"
 #include "ballast/experiment/spec.h"
 #include "ballast/records/records.h"
 
@@ -25,6 +26,9 @@ namespace ballast::experiment {
 struct RunnerOptions {
   std::filesystem::path folder;
   std::size_t threads = 1;  // of all runs together
+  std::string title = {};   // above the curves; empty: the specification's name
+  // Data sets and models that several specifications share. Borrowed; none: its own.
+  Materials* materials = nullptr;
   // Looked at between two updates; true ends the runs early. Borrowed.
   const std::atomic<bool>* stop = nullptr;
   // Seconds since 1970, for TensorBoard, which shows when a run began.

@@ -4,27 +4,73 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <utility>
 
+#include "ballast/base/nearest_word.h"
 #include "ballast/experiment/spec_reader.h"
 #include "ballast/files/file_io.h"
 
 namespace ballast::experiment {
 namespace {
 
-bool sets(const Curve& curve, const Key* key) {
-  return std::ranges::find(curve.settings, key, &Setting::key) != curve.settings.end();
+bool sets(const Variant& variant, const Key* key) {
+  return std::ranges::find(variant.settings, key, &Setting::key) != variant.settings.end();
 }
 
-Status check_grid_against_curves(const Spec& spec) {
+bool all_set(const std::vector<Variant>& variants, const Key* key) {
+  return !variants.empty() &&
+         std::ranges::all_of(variants, [&](const Variant& variant) { return sets(variant, key); });
+}
+
+// Refuses a key that one of the variants sets too.
+Status check_not_in(const std::vector<Variant>& variants, std::string_view kind,
+                    const Setting& setting) {
+  for (const Variant& variant : variants) {
+    if (!sets(variant, setting.key)) continue;
+    return error_at(setting.origin,
+                    fmt::format("the {} {} sets {} too; keep one of the two", kind,
+                                to_shown_text(to_quoted(variant.label)), setting.key->name));
+  }
+  return {};
+}
+
+Status check_set_once(const Spec& spec) {
   for (const Axis& axis : spec.grid) {
-    for (const Curve& curve : spec.curves) {
-      if (!sets(curve, axis.key)) continue;
-      return error_at(axis.choices.front().origin,
-                      fmt::format("the curve {} sets {} too; keep one of the two",
-                                  to_shown_text(to_quoted(curve.label)), axis.key->name));
+    BALLAST_TRY_STATUS(check_not_in(spec.panels, kPanelKey, axis.choices.front()));
+    BALLAST_TRY_STATUS(check_not_in(spec.curves, kCurveKey, axis.choices.front()));
+  }
+  for (const Variant& panel : spec.panels) {
+    for (const Setting& setting : panel.settings) {
+      BALLAST_TRY_STATUS(check_not_in(spec.curves, kCurveKey, setting));
     }
+  }
+  return {};
+}
+
+std::string label_hint(const std::string& label, std::span<const std::string_view> labels) {
+  // A text this long is not a misspelt label, and comparing it takes long.
+  constexpr std::size_t kMisspeltCharactersMax = 64;
+  const auto nearest =
+      label.size() <= kMisspeltCharactersMax ? nearest_word(label, labels) : std::nullopt;
+  if (!nearest) return "name the label of a [[curve]]";
+  return fmt::format("did you mean {}?", to_shown_text(to_quoted(*nearest)));
+}
+
+Status check_claimed(const Spec& spec, const Claim& claim, const std::string& label) {
+  std::vector<std::string_view> labels;
+  for (const Variant& curve : spec.curves) labels.push_back(curve.label);
+  if (std::ranges::find(labels, label) != labels.end()) return {};
+  return error_at(claim.origin,
+                  fmt::format("there is no curve {}; {}", to_shown_text(to_quoted(label)),
+                              label_hint(label, labels)));
+}
+
+Status check_claims(const Spec& spec) {
+  for (const Claim& claim : spec.claims) {
+    BALLAST_TRY_STATUS(check_claimed(spec, claim, claim.better));
+    BALLAST_TRY_STATUS(check_claimed(spec, claim, claim.worse));
   }
   return {};
 }
@@ -71,7 +117,7 @@ Result<TomlEntry> parse_assignment(std::string_view assignment, std::string_view
   if (equals == std::string_view::npos) return error_at(origin, "must have the form key=value");
   const std::string_view key = trimmed(assignment.substr(0, equals));
   const std::string_view text = trimmed(assignment.substr(equals + 1));
-  if (key == kGridKey || key == kCurveKey) {
+  if (key == kGridKey || key == kPanelKey || key == kCurveKey || key == kClaimKey) {
     return error_at(origin, "set grid.KEY=[VALUES], or edit the file");
   }
   auto node = parse_value(text);
@@ -81,16 +127,15 @@ Result<TomlEntry> parse_assignment(std::string_view assignment, std::string_view
   return to_entry(key, std::move(*node));
 }
 
-// What the override fixes is no longer varied, and must not be hidden by the curves.
+// What the override fixes is no longer varied, and must not be hidden by panels or curves.
 Status make_effective(Spec& spec, std::string_view name, std::string_view origin) {
   const auto key = find_key(name);
   if (!key) return {};  // grid.KEY
   std::erase_if(spec.grid, [&](const Axis& axis) { return axis.key == *key; });
-  const bool is_hidden =
-      !spec.curves.empty() &&
-      std::ranges::all_of(spec.curves, [&](const Curve& curve) { return sets(curve, *key); });
-  if (!is_hidden) return {};
-  return error_at(origin, fmt::format("every [[curve]] sets {}; edit the file", name));
+  const bool is_in_panels = all_set(spec.panels, *key);
+  if (!is_in_panels && !all_set(spec.curves, *key)) return {};
+  return error_at(origin, fmt::format("every [[{}]] sets {}; edit the file",
+                                      is_in_panels ? kPanelKey : kCurveKey, name));
 }
 
 }  // namespace
@@ -103,13 +148,20 @@ bool operator==(const Axis& left, const Axis& right) {
   return left.key == right.key && left.choices == right.choices;
 }
 
-bool operator==(const Curve& left, const Curve& right) {
-  return left.label == right.label && left.settings == right.settings;
+bool operator==(const Variant& left, const Variant& right) {
+  return left.label == right.label && left.settings == right.settings &&
+         left.stated_share == right.stated_share;
+}
+
+bool operator==(const Claim& left, const Claim& right) {
+  return left.text == right.text && left.better == right.better && left.worse == right.worse &&
+         left.margin == right.margin;
 }
 
 bool operator==(const Spec& left, const Spec& right) {
   return left.name == right.name && left.seeds == right.seeds && left.base == right.base &&
-         left.grid == right.grid && left.curves == right.curves;
+         left.panels == right.panels && left.grid == right.grid && left.curves == right.curves &&
+         left.claims == right.claims;
 }
 
 void apply(const Setting& setting, RunSpec& run, Origins& origins) {
@@ -125,7 +177,8 @@ Result<Spec> parse_spec(std::string_view text, const std::filesystem::path& file
   const SpecReader reader(
       {.file = file.string(), .override_text = "", .folder = to_absolute(file).parent_path()});
   for (const TomlEntry& entry : table) BALLAST_TRY_STATUS(reader.read(spec, entry));
-  BALLAST_TRY_STATUS(check_grid_against_curves(spec));
+  BALLAST_TRY_STATUS(check_set_once(spec));
+  BALLAST_TRY_STATUS(check_claims(spec));
   return spec;
 }
 
@@ -143,7 +196,7 @@ Status apply_override(Spec& spec, std::string_view assignment) {
       {.file = "", .override_text = origin, .folder = to_absolute(".").lexically_normal()});
   BALLAST_TRY_STATUS(reader.read(changed, entry));
   BALLAST_TRY_STATUS(make_effective(changed, entry.key, origin));
-  BALLAST_TRY_STATUS(check_grid_against_curves(changed));
+  BALLAST_TRY_STATUS(check_set_once(changed));
   spec = std::move(changed);
   return {};
 }

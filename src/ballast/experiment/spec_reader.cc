@@ -14,11 +14,6 @@ bool names_a_file(const Key& key, const std::string& value) {
   return key.type == KeyType::kPath || (key.name == "model" && is_model_file(value));
 }
 
-Status check_length(std::string_view text, std::string_view origin) {
-  if (text.size() <= kTextBytesMax) return {};
-  return error_at(origin, fmt::format("is longer than {} bytes", kTextBytesMax));
-}
-
 Status set_seeds(Spec& spec, const Setting& setting) {
   const auto& seeds = std::get<std::vector<std::uint64_t>>(setting.value);
   const std::set<std::uint64_t> different(seeds.begin(), seeds.end());
@@ -48,9 +43,16 @@ tl::unexpected<Error> error_at(std::string_view origin, std::string_view message
   return invalid_argument(fmt::format("{}: {}", origin, message));
 }
 
+Status check_length(std::string_view text, std::string_view origin) {
+  if (text.size() <= kTextBytesMax) return {};
+  return error_at(origin, fmt::format("is longer than {} bytes", kTextBytesMax));
+}
+
 Status SpecReader::read(Spec& spec, const TomlEntry& entry) const {
   if (entry.key == kGridKey) return read_grid(spec, entry);
-  if (entry.key == kCurveKey) return read_curves(spec, entry);
+  if (entry.key == kPanelKey) return read_variants(spec.panels, entry);
+  if (entry.key == kCurveKey) return read_variants(spec.curves, entry);
+  if (entry.key == kClaimKey) return read_claims(spec.claims, entry);
   BALLAST_TRY(const Setting setting, read_setting(entry));
   return set_at_top(spec, setting);
 }
@@ -89,46 +91,6 @@ Result<Axis> SpecReader::read_axis(const TomlEntry& entry) const {
     axis.choices.push_back(std::move(choice));
   }
   return axis;
-}
-
-Status SpecReader::read_curves(Spec& spec, const TomlEntry& curves) const {
-  const auto* nodes = std::get_if<TomlNode::List>(&curves.node.value);
-  if (nodes == nullptr || nodes->size() > kCurvesMax) {
-    return error_at(origin(curves.key, curves.line, curves.node),
-                    fmt::format("must be at most {} tables: [[curve]]", kCurvesMax));
-  }
-  for (const TomlNode& node : *nodes) {
-    BALLAST_TRY(Curve curve, read_curve(node));
-    if (std::ranges::find(spec.curves, curve.label, &Curve::label) != spec.curves.end()) {
-      const TomlNode label{.line = node.line, .value = curve.label};
-      return error_at(origin(kLabelKey, node.line, label), "another curve has this label");
-    }
-    spec.curves.push_back(std::move(curve));
-  }
-  return {};
-}
-
-Result<Curve> SpecReader::read_curve(const TomlNode& node) const {
-  const auto* entries = std::get_if<TomlNode::Table>(&node.value);
-  if (entries == nullptr) {
-    return error_at(origin(kCurveKey, node.line, node), "must be a table: [[curve]]");
-  }
-  Curve curve;
-  for (const TomlEntry& entry : *entries) {
-    const std::string place = origin(entry.key, entry.line, entry.node);
-    if (entry.key == kLabelKey) {
-      const auto* label = std::get_if<std::string>(&entry.node.value);
-      if (label == nullptr) return error_at(place, "must be a text in quotes");
-      BALLAST_TRY_STATUS(check_length(*label, place));
-      curve.label = *label;
-    } else {
-      BALLAST_TRY_STATUS(key_of_a_run(entry.key, place));
-      BALLAST_TRY(Setting setting, read_setting(entry));
-      curve.settings.push_back(std::move(setting));
-    }
-  }
-  if (!curve.label.empty()) return curve;
-  return error_at(origin(kCurveKey, node.line, node), "needs a label = \"TEXT\"");
 }
 
 Result<Setting> SpecReader::read_setting(const TomlEntry& entry) const {

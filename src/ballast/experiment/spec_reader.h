@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ballast/base/error.h"
 #include "ballast/experiment/spec.h"
@@ -12,8 +13,15 @@
 namespace ballast::experiment {
 
 inline constexpr std::string_view kGridKey = "grid";
+inline constexpr std::string_view kPanelKey = "panel";
 inline constexpr std::string_view kCurveKey = "curve";
+inline constexpr std::string_view kClaimKey = "claim";
 inline constexpr std::string_view kLabelKey = "label";
+inline constexpr std::string_view kStatedShareKey = "stated_share";
+inline constexpr std::string_view kTextKey = "text";
+inline constexpr std::string_view kBetterKey = "better";
+inline constexpr std::string_view kWorseKey = "worse";
+inline constexpr std::string_view kMarginKey = "margin";
 
 struct Source {
   std::string file;              // what errors call it
@@ -26,14 +34,23 @@ class SpecReader {
   explicit SpecReader(Source source) : source_(std::move(source)) {}
 
   // A key at the top, the table [grid], whose keys replace those of a grid that is there, or the
-  // tables [[curve]], which are added. On an error the specification may be half changed.
+  // tables [[panel]], [[curve]] or [[claim]], which are added. On an error the specification may be
+  // half changed.
   Status read(Spec& spec, const TomlEntry& entry) const;
 
  private:
   Status read_grid(Spec& spec, const TomlEntry& grid) const;
   Result<Axis> read_axis(const TomlEntry& entry) const;
-  Status read_curves(Spec& spec, const TomlEntry& curves) const;
-  Result<Curve> read_curve(const TomlNode& node) const;
+  Status read_variants(std::vector<Variant>& variants, const TomlEntry& tables) const;
+  Result<Variant> read_variant(std::string_view kind, const TomlNode& node) const;
+  Status read_into(Variant& variant, const TomlEntry& entry) const;
+  Status read_claims(std::vector<Claim>& claims, const TomlEntry& tables) const;
+  Result<Claim> read_claim(const TomlNode& node) const;
+  Status read_into(Claim& claim, const TomlEntry& entry) const;
+  Result<const TomlNode::List*> tables_of(const TomlEntry& tables) const;
+  Result<const TomlNode::Table*> entries_of(std::string_view kind, const TomlNode& node) const;
+  Result<std::string> read_label(const TomlEntry& entry) const;
+  Result<double> read_real(const TomlEntry& entry) const;
   Result<Setting> read_setting(const TomlEntry& entry) const;
   Result<Setting> read_choice(const Key& key, const TomlNode& node, std::string origin) const;
   Result<const Key*> key_of_a_run(std::string_view name, std::string_view origin) const;
@@ -45,5 +62,8 @@ class SpecReader {
 // Puts the origin in front of the error.
 tl::unexpected<Error> error_at(std::string_view origin, const Error& error);
 tl::unexpected<Error> error_at(std::string_view origin, std::string_view message);
+
+// Refuses a text of more than kTextBytesMax.
+Status check_length(std::string_view text, std::string_view origin);
 
 }  // namespace ballast::experiment

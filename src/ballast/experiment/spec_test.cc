@@ -43,7 +43,14 @@ eta_decay_after = [10, 20]
 model = "nets/own.pt"
 augment = false
 arrivals = "id^2"
-rule = "ctma(gm, 0.4)"
+rule = "ctma(gm, {share})"
+[[panel]]
+label = "one"
+stated_share = 0.4
+staleness_max = 10
+[[panel]]
+label = "two"
+batch = 8
 [grid]
 weights = ["count", "f-cap"]
 attack = ["sign-flip", "label-flip"]
@@ -54,6 +61,11 @@ optimizer = "momentum"
 momentum = 0.5
 [[curve]]
 label = "plain"
+[[claim]]
+text = "plain is \"better\""
+better = "plain"
+worse = "with \"quotes\" \\ and \u0007"
+margin = -0.5
 )toml";
 
 TEST(Spec, EmptyTextIsThePapersSetting) {
@@ -77,7 +89,22 @@ TEST(Spec, ReadsEveryKindOfValue) {
   EXPECT_THAT(spec.base.eta_decay_after, ElementsAre(10, 20));
   EXPECT_FALSE(spec.base.augment);
   EXPECT_EQ(spec.base.arrivals, Arrivals::kIdSquared);
-  EXPECT_EQ(spec.base.rule, "ctma(gm, 0.4)");
+  EXPECT_EQ(spec.base.rule, "ctma(gm, {share})");
+}
+
+TEST(Spec, ReadsPanelsAndClaims) {
+  const Spec spec = parsed(kEverything);
+
+  ASSERT_EQ(spec.panels.size(), 2u);
+  EXPECT_EQ(spec.panels[0].label, "one");
+  EXPECT_EQ(spec.panels[0].stated_share, 0.4);
+  EXPECT_EQ(spec.panels[1].stated_share, std::nullopt);
+  EXPECT_EQ(spec.panels[1].settings.at(0).key->name, "batch");
+  ASSERT_EQ(spec.claims.size(), 1u);
+  EXPECT_EQ(spec.claims[0].text, "plain is \"better\"");
+  EXPECT_EQ(spec.claims[0].better, "plain");
+  EXPECT_EQ(spec.claims[0].worse, spec.curves[0].label);
+  EXPECT_EQ(spec.claims[0].margin, -0.5);
 }
 
 TEST(Spec, KeepsTheOrderOfTheGridAndTheCurves) {
@@ -220,6 +247,41 @@ TEST(Spec, RefusesAKeyBothInTheGridAndInACurve) {
             "spec.toml:2: grid.rule = \"gm\": the curve \"a\" sets rule too; keep one of the two");
 }
 
+TEST(Spec, RefusesPanelsThatAreNone) {
+  EXPECT_THAT(parse_error("panel = 3"), HasSubstr("must be at most 1000 tables: [[panel]]"));
+  EXPECT_THAT(parse_error("[[panel]]\nshare = 0.3"), HasSubstr("needs a label"));
+  EXPECT_THAT(parse_error("[[panel]]\nlabel = \"a\"\n[[panel]]\nlabel = \"a\""),
+              HasSubstr("another panel has this label"));
+  EXPECT_THAT(parse_error("[[panel]]\nlabel = \"a\"\nstated_share = \"most\""),
+              testing::StartsWith("spec.toml:3: stated_share = \"most\": must be a finite number"));
+  EXPECT_THAT(parse_error("[[curve]]\nlabel = \"a\"\nstated_share = 0.3"),
+              HasSubstr("there is no key 'stated_share'"));
+}
+
+TEST(Spec, RefusesAKeyBothInAPanelAndElsewhere) {
+  constexpr std::string_view kPanel = "[[panel]]\nlabel = \"p\"\nshare = 0.3\n";
+  EXPECT_EQ(parse_error(std::string(kPanel) + "[[curve]]\nlabel = \"a\"\nshare = 0.2"),
+            "spec.toml:3: share = 0.3: the curve \"a\" sets share too; keep one of the two");
+  EXPECT_EQ(parse_error(std::string(kPanel) + "[grid]\nshare = [0.2]"),
+            "spec.toml:5: grid.share = 0.2: the panel \"p\" sets share too; keep one of the two");
+}
+
+TEST(Spec, RefusesClaimsThatAreNone) {
+  const std::string curve = "[[curve]]\nlabel = \"w-GM\"\n[[claim]]\ntext = \"t\"\n";
+  EXPECT_THAT(parse_error("claim = [3]"), HasSubstr("must be a table: [[claim]]"));
+  EXPECT_EQ(parse_error(curve + "better = \"w-GM\""),
+            "spec.toml:3: claim = a table: needs a text, and as better and worse the labels of two "
+            "curves");
+  EXPECT_EQ(parse_error(curve + "better = \"w-GM\"\nworse = \"w-GN\""),
+            "spec.toml:3: claim = a table: there is no curve \"w-GN\"; did you mean \"w-GM\"?");
+  EXPECT_THAT(parse_error(curve + "better = \"w-GM\"\nworse = \"something else\""),
+              HasSubstr("name the label of a [[curve]]"));
+  EXPECT_EQ(parse_error(curve + "beter = \"w-GM\""),
+            "spec.toml:5: beter = \"w-GM\": a key of a claim must be one of: text, better, worse, "
+            "margin; did you mean 'better'?");
+  EXPECT_THAT(parse_error(curve + "margin = \"much\""), HasSubstr("must be a finite number"));
+}
+
 TEST(Override, TakesTomlOrABareText) {
   Spec spec = parsed("");
 
@@ -266,6 +328,8 @@ TEST(Override, RefusesWhatWouldHaveNoEffect) {
   EXPECT_EQ(override_error(spec, "rule=mean"),
             "--set rule=mean: every [[curve]] sets rule; edit the file");
   EXPECT_THAT(override_error(spec, "grid.rule=[\"mean\"]"), HasSubstr("the curve \"a\" sets rule"));
+  EXPECT_EQ(override_error(parsed("[[panel]]\nlabel = \"p\"\nshare = 0.3"), "share=0.1"),
+            "--set share=0.1: every [[panel]] sets share; edit the file");
 }
 
 TEST(Override, NamesItselfInErrors) {
@@ -277,6 +341,7 @@ TEST(Override, NamesItselfInErrors) {
             "--set workers=many: must be a whole number, 0 or more");
   EXPECT_EQ(override_error(spec, "workers"), "--set workers: must have the form key=value");
   EXPECT_THAT(override_error(spec, "grid=[1]"), HasSubstr("set grid.KEY=[VALUES]"));
+  EXPECT_THAT(override_error(spec, "panel=[1]"), HasSubstr("edit the file"));
   EXPECT_THAT(override_error(spec, "name=\xff"), HasSubstr("UTF-8"));
 }
 

@@ -32,19 +32,28 @@ std::string grid_text(const std::vector<Axis>& grid) {
   return text;
 }
 
-std::string curve_text(const Curve& curve) {
-  std::string text = fmt::format("\n[[{}]]\n", kCurveKey) + line(kLabelKey, to_quoted(curve.label));
-  for (const Setting& setting : curve.settings) {
+std::string variant_text(std::string_view kind, const Variant& variant) {
+  std::string text = fmt::format("\n[[{}]]\n", kind) + line(kLabelKey, to_quoted(variant.label));
+  if (variant.stated_share) text += line(kStatedShareKey, to_toml(Value(*variant.stated_share)));
+  for (const Setting& setting : variant.settings) {
     text += line(setting.key->name, to_toml(setting.value));
   }
   return text;
+}
+
+std::string claim_text(const Claim& claim) {
+  return fmt::format("\n[[{}]]\n", kClaimKey) + line(kTextKey, to_quoted(claim.text)) +
+         line(kBetterKey, to_quoted(claim.better)) + line(kWorseKey, to_quoted(claim.worse)) +
+         line(kMarginKey, to_toml(Value(claim.margin)));
 }
 
 }  // namespace
 
 std::string to_toml(const Spec& spec) {
   std::string text = base_text(spec) + grid_text(spec.grid);
-  for (const Curve& curve : spec.curves) text += curve_text(curve);
+  for (const Variant& panel : spec.panels) text += variant_text(kPanelKey, panel);
+  for (const Variant& curve : spec.curves) text += variant_text(kCurveKey, curve);
+  for (const Claim& claim : spec.claims) text += claim_text(claim);
   return text;
 }
 

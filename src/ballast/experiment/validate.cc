@@ -126,7 +126,18 @@ Check check_arrivals(const RunSpec& run) {
                  "burst must be at least 1");
 }
 
+Check check_placeholders(const RunSpec& run) {
+  constexpr std::array<std::string_view, 2> kKnown = {kSharePlaceholder, kCapSharePlaceholder};
+  const std::size_t begin = run.rule.find('{');
+  if (begin == std::string::npos) return {};
+  const std::string word = run.rule.substr(begin, run.rule.find('}', begin) + 1 - begin);
+  return require(false, {"rule"},
+                 fmt::format("{} is no number of the run; what stands in braces {}",
+                             to_shown_text(word), one_of_text(word, kKnown)));
+}
+
 Check check_rule(const RunSpec& run) {
+  BALLAST_TRY_STATUS(check_placeholders(run));
   const auto rule = robust::parse_rule(run.rule);
   BALLAST_TRY_STATUS(
       require(rule.has_value(), {"rule"}, rule ? "" : first_line(rule.error().message)));

@@ -89,7 +89,7 @@ def draw_panel(axes, panel, styles, handles):
 
 
 def column_count(panel_count):
-    return {1: 1, 2: 2, 4: 2}.get(panel_count, 3)
+    return {1: 1, 2: 2, 4: 2}.get(panel_count, 3 if panel_count <= 6 else 4)
 
 
 def legend_size(labels, figure_width):

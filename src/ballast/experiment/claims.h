@@ -1,0 +1,53 @@
+#pragma once
+// Whether the results show what a specification claims.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ballast/base/error.h"
+#include "ballast/experiment/grid.h"
+#include "ballast/experiment/spec.h"
+#include "ballast/records/records.h"
+#include "ballast/records/summary.h"
+
+namespace ballast::experiment {
+
+// One claim in one panel.
+struct JudgedClaim {
+  Claim claim;
+  std::string panel = {};
+  double stated_share = 0.0;
+  double share = 0.0;  // that was run
+  // Final accuracies over the seeds, as fractions.
+  records::Spread better = {};
+  records::Spread worse = {};
+  bool has_diverged = false;  // some run of the better curve
+  bool holds = false;
+
+  // Whether the panel was run at the share that is stated for it.
+  bool is_as_stated() const noexcept { return share == stated_share; }
+};
+
+// Every claim in every panel, panel by panel. The means over the seeds of the last evaluations are
+// compared: a claim holds if that of the better curve is at least that of the worse one and the
+// margin. It does not hold where a run of the better curve diverged, however well that run stood
+// before; of a diverged run of the worse curve the last evaluation counts. Where a curve was never
+// evaluated, nothing is judged.
+std::vector<JudgedClaim> judge_claims(const Spec& spec, std::span<const PlannedRun> plan,
+                                      std::span<const records::RunRecord> records);
+
+// "0.4", or "1/3" for what has no short decimal.
+std::string share_text(double share);
+
+struct FigureClaims {
+  int figure = 0;
+  std::vector<JudgedClaim> claims;
+};
+
+// {"claims": [{"figure", "panel", "claim", "better", "worse", "margin", "better_accuracy",
+// "worse_accuracy", "stated_share", "share_run", "holds"}]}, an accuracy being {"mean",
+// "deviation"} in per cent. Text that is not UTF-8 is refused.
+Result<std::string> claims_json(std::span<const FigureClaims> figures);
+
+}  // namespace ballast::experiment

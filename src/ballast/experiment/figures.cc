@@ -1,0 +1,68 @@
+#include "ballast/experiment/figures.h"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <utility>
+
+namespace ballast::embedded {
+
+extern const std::string_view kFigure2;
+extern const std::string_view kFigure3;
+extern const std::string_view kFigure4;
+extern const std::string_view kFigure5;
+extern const std::string_view kFigure6;
+extern const std::string_view kFigure7;
+
+}  // namespace ballast::embedded
+
+namespace ballast::experiment {
+namespace {
+
+struct CarriedFigure {
+  int number;
+  std::string_view title;
+  const std::string_view& text;
+};
+
+constexpr std::array<CarriedFigure, 6> kFigures = {{
+    {2, "CIFAR-10: weighted against non-weighted rules", embedded::kFigure2},
+    {3, "CIFAR-10: weighted rules with and without \xCF\x89-CTMA", embedded::kFigure3},
+    {4, "CIFAR-10: optimizers", embedded::kFigure4},
+    {5, "MNIST: weighted against non-weighted rules", embedded::kFigure5},
+    {6, "MNIST: weighted rules with and without \xCF\x89-CTMA", embedded::kFigure6},
+    {7, "MNIST: optimizers", embedded::kFigure7},
+}};
+
+struct Length {
+  std::uint64_t updates;
+  std::uint64_t evaluate_every;
+};
+
+constexpr Length kQuickMnist = {1200, 150};
+constexpr Length kQuickCifar = {1500, 250};
+
+}  // namespace
+
+Result<std::vector<Figure>> paper_figures(std::string_view which) {
+  std::vector<Figure> figures;
+  for (const CarriedFigure& carried : kFigures) {
+    if (which != "all" && which != fmt::format("{}", carried.number)) continue;
+    BALLAST_TRY(Spec spec, parse_spec(carried.text, fmt::format("fig{}.toml", carried.number)));
+    figures.push_back({.number = carried.number,
+                       .title = fmt::format("Figure {}. {}", carried.number, carried.title),
+                       .spec = std::move(spec)});
+  }
+  if (!figures.empty()) return figures;
+  return not_found(fmt::format("there is no figure '{}' to reproduce; name one from 2 to 7, or all",
+                               to_printable(which)));
+}
+
+void make_quick(Spec& spec) {
+  const Length length = spec.base.data == "cifar10" ? kQuickCifar : kQuickMnist;
+  spec.seeds = {1};
+  spec.base.updates = length.updates;
+  spec.base.evaluate_every = length.evaluate_every;
+}
+
+}  // namespace ballast::experiment

@@ -1,0 +1,115 @@
+#include "ballast/experiment/figures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "ballast/experiment/grid.h"
+
+namespace ballast::experiment {
+namespace {
+
+std::vector<Figure> all_figures() {
+  auto figures = paper_figures("all");
+  EXPECT_TRUE(figures.has_value()) << (figures ? "" : figures.error().message);
+  return figures ? *figures : std::vector<Figure>();
+}
+
+// Panels x curves x three seeds, counted in the captions.
+TEST(Figures, HaveTheRunsOfThePaper) {
+  const std::map<int, std::size_t> expected = {{2, 4 * 5 * 3}, {3, 7 * 5 * 3}, {4, 4 * 7 * 3},
+                                               {5, 4 * 5 * 3}, {6, 6 * 5 * 3}, {7, 4 * 7 * 3}};
+  std::map<int, std::size_t> counts;
+  for (const Figure& figure : all_figures()) {
+    const auto plan = expand(figure.spec);
+    ASSERT_TRUE(plan.has_value()) << plan.error().message;
+    counts[figure.number] = plan->size();
+  }
+
+  EXPECT_EQ(counts, expected);
+}
+
+// A run that occurs twice would be found once when a figure is resumed.
+TEST(Figures, RunNothingTwice) {
+  for (const Figure& figure : all_figures()) {
+    std::set<std::string> fingerprints;
+    const auto plan = expand(figure.spec);
+    ASSERT_TRUE(plan.has_value()) << plan.error().message;
+    for (const PlannedRun& planned : *plan) {
+      EXPECT_TRUE(fingerprints.insert(fingerprint(planned.run, planned.seed)).second)
+          << figure.number << ": " << planned.panel << ": " << planned.curve;
+    }
+  }
+}
+
+TEST(Figures, ComeAtTheShareStatedAndAtTheShareRun) {
+  const std::map<double, double> run_for = {{0.4, 1.0 / 3.0}, {0.3, 0.25}};
+  for (const Figure& figure : all_figures()) {
+    std::set<std::pair<std::string, double>> stated;
+    std::set<std::pair<std::string, double>> run;
+    const auto plan = expand(figure.spec);
+    ASSERT_TRUE(plan.has_value()) << plan.error().message;
+    for (const PlannedRun& planned : *plan) {
+      const double share = planned.stated_share;
+      if (planned.run.share == share) {
+        if (share != 0.1) stated.insert({planned.run.attack, share});
+      } else {
+        run.insert({planned.run.attack, share});
+        EXPECT_EQ(planned.run.share, run_for.at(share)) << planned.panel;
+      }
+    }
+    EXPECT_EQ(stated, run) << figure.number;
+    EXPECT_FALSE(stated.empty());
+  }
+}
+
+TEST(Figures, TellCtmaTheShareOfTheRunOrTheCap) {
+  const auto figures = paper_figures("6");
+  ASSERT_TRUE(figures.has_value());
+  const auto plan = expand(figures->at(0).spec);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+
+  std::set<std::string> rules;
+  for (const PlannedRun& planned : *plan) {
+    if (planned.run.attack == "little" && planned.run.share == 0.3) rules.insert(planned.run.rule);
+  }
+
+  EXPECT_THAT(rules, testing::UnorderedElementsAre("gm", "cwmed", "ctma(gm, 0.3)",
+                                                   "ctma(cwmed, 0.3)", "ctma(gm, 0.2)"));
+}
+
+TEST(Figures, AllMakeClaims) {
+  for (const Figure& figure : all_figures()) {
+    EXPECT_GE(figure.spec.claims.size(), 2u) << figure.number;
+  }
+}
+
+TEST(Figures, QuickOnesHaveOneSeedAndTheSameLengthForAllCurves) {
+  for (Figure& figure : all_figures()) {
+    make_quick(figure.spec);
+
+    const auto plan = expand(figure.spec);
+    ASSERT_TRUE(plan.has_value()) << plan.error().message;
+    std::set<std::pair<std::uint64_t, std::uint64_t>> lengths;
+    for (const PlannedRun& planned : *plan) {
+      EXPECT_EQ(planned.seed, 1u);
+      lengths.insert({planned.run.updates, planned.run.evaluate_every});
+    }
+    ASSERT_EQ(lengths.size(), 1u);
+    EXPECT_LT(lengths.begin()->first, 3750u);
+    EXPECT_EQ(lengths.begin()->first % lengths.begin()->second, 0u);
+  }
+}
+
+TEST(Figures, RefuseOtherNumbers) {
+  for (const std::string_view which : {"1", "8", "", "02", "two"}) {
+    const auto figures = paper_figures(which);
+    ASSERT_FALSE(figures.has_value()) << which;
+    EXPECT_THAT(figures.error().message, testing::HasSubstr("from 2 to 7, or all"));
+  }
+}
+
+}  // namespace
+}  // namespace ballast::experiment

@@ -1,0 +1,93 @@
+#include "ballast/experiment/reproduce.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "ballast/experiment/claims.h"
+#include "ballast/experiment/runner.h"
+#include "ballast/files/text_file.h"
+
+namespace ballast::experiment {
+namespace {
+
+using Plan = std::vector<PlannedRun>;
+
+std::uint64_t updates_of(const Plan& plan) {
+  std::uint64_t updates = 0;
+  for (const PlannedRun& planned : plan) updates += planned.run.updates;
+  return updates;
+}
+
+std::filesystem::path figure_folder(const Figure& figure, const ReproduceOptions& options) {
+  return options.folder / fmt::format("fig{}", figure.number);
+}
+
+// Expands the figures and loads what they need.
+Result<std::vector<Plan>> prepare(const std::vector<Figure>& figures, Materials& materials) {
+  std::vector<Plan> plans;
+  for (const Figure& figure : figures) {
+    BALLAST_TRY(Plan plan, expand(figure.spec));
+    for (const PlannedRun& planned : plan) {
+      if (const auto material = materials.get(planned.run); !material) {
+        return tl::unexpected(
+            Error{material.error().code,
+                  fmt::format("figure {}: {}", figure.number, material.error().message)});
+      }
+    }
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+Result<RunnerResult> run_figure(const Figure& figure, const Plan& plan, Materials& materials,
+                                const ReproduceOptions& options) {
+  return run_all(figure.spec, {.folder = figure_folder(figure, options),
+                               .threads = options.threads,
+                               .title = figure.title,
+                               .materials = &materials,
+                               .stop = options.stop,
+                               .wall_time = options.wall_time,
+                               .on_start =
+                                   [&](std::uint64_t updates, std::size_t) {
+                                     options.on_figure(figure, updates_of(plan) - updates);
+                                   },
+                               .on_progress = options.on_progress});
+}
+
+Status write_results(const std::vector<FigureResult>& figures, const ReproduceOptions& options) {
+  std::vector<FigureClaims> claims;
+  for (const FigureResult& result : figures) {
+    claims.push_back({.figure = result.figure.number, .claims = result.claims});
+  }
+  BALLAST_TRY(const std::string json, claims_json(claims));
+  BALLAST_TRY_STATUS(files::write_text(options.folder / "claims.json", json));
+  BALLAST_TRY(const std::string page,
+              report_page(figures, {.folder = options.folder, .is_quick = options.is_quick}));
+  return files::write_text(options.folder / "report.html", page);
+}
+
+}  // namespace
+
+Result<ReproduceResult> reproduce(const std::vector<Figure>& figures,
+                                  const ReproduceOptions& options) {
+  Materials materials;
+  BALLAST_TRY(const std::vector<Plan> plans, prepare(figures, materials));
+  std::uint64_t updates = 0;
+  for (const Plan& plan : plans) updates += updates_of(plan);
+  options.on_start(updates);
+  ReproduceResult result;
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    BALLAST_TRY(RunnerResult runs, run_figure(figures[i], plans[i], materials, options));
+    if (!runs.is_complete) return result;
+    result.figures.push_back({.figure = figures[i],
+                              .records = runs.records,
+                              .claims = judge_claims(figures[i].spec, plans[i], runs.records),
+                              .warning = runs.warning});
+  }
+  BALLAST_TRY_STATUS(write_results(result.figures, options));
+  result.is_complete = true;
+  return result;
+}
+
+}  // namespace ballast::experiment
