@@ -33,7 +33,10 @@ constexpr std::string_view kShares =
 constexpr std::string_view kCap =
     "The curve marked f-cap is not in the paper. It weighs the same updates by counts that are cut "
     "so that the f heaviest workers never hold more than a given share of all weight, whoever they "
-    "are: a fast liar gains nothing by sending more. Everything else is as in the curve of the "
+    "are: a fast liar gains nothing by sending more. Before enough workers have sent for the cap "
+    "to exist "
+    "(all 17, where f is 8 of 17) the model stands still, and the curve is flat. Everything else "
+    "is as in the curve of the "
     "same "
     "name.";
 
