@@ -1,7 +1,6 @@
 #pragma once
 // The experiments of the paper, which the program carries: experiments/fig2.toml to fig7.toml.
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
