@@ -34,7 +34,8 @@ constexpr std::string_view kCap =
     "so that the f heaviest workers never hold more than a given share of all weight, whoever they "
     "are: a fast liar gains nothing by sending more. Before enough workers have sent for the cap "
     "to exist (all 17, where f is 8 of 17) the model stands still, and the curve is flat. "
-    "Everything else is as in the curve of the same name.";
+    "Everything else is as in the curve of the same name, except that \xCF\x89-CTMA is told the "
+    "cap's share.";
 
 constexpr std::string_view kJudged =
     "A claim holds in a panel if the final test accuracy of the one curve, mean over the seeds, is "
@@ -108,10 +109,11 @@ ReportTable result_table_of(const FigureResult& result) {
 
 std::string setting_text(const Spec& spec) {
   return fmt::format(
-      "{} workers, arrivals {}, batches of {}, {} updates, seeds: {}. Lines are means over the "
+      "{} workers, arrivals {}, batches of {}, {} updates, {} {}. Lines are means over the "
       "seeds, bands one standard deviation.",
       spec.base.workers, to_plain_text(find_key("arrivals").value()->get(spec.base)),
-      spec.base.batch, spec.base.updates, spec.seeds.size());
+      spec.base.batch, spec.base.updates, spec.seeds.size(),
+      spec.seeds.size() == 1 ? "seed" : "seeds");
 }
 
 Result<ReportSection> figure_section(const FigureResult& result, const ReportOptions& options) {
