@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <cstdint>
 #include <utility>
 
 namespace ballast::embedded {
@@ -39,8 +40,8 @@ struct Length {
   std::uint64_t evaluate_every;
 };
 
-constexpr Length kQuickMnist = {1200, 150};
-constexpr Length kQuickCifar = {1500, 250};
+constexpr Length kQuickMnist = {1200, 240};
+constexpr Length kQuickCifar = {1500, 300};
 
 }  // namespace
 

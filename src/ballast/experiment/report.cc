@@ -22,20 +22,20 @@ constexpr std::size_t kPictureBytesMax = std::size_t{1} << 26;
 constexpr std::string_view kShares =
     "Stated and run. The paper states the Byzantine share \xCE\xBB of all updates for each of its "
     "experiments. Its published code lets a Byzantine worker send at every k-th update, k being "
-    "1/\xCE\xBB rounded up to a whole number, and so really ran 1/3 where the paper states 0.4, "
-    "and "
-    "1/4 where it states 0.3; 0.1 was run as stated. The difference is not small: "
-    "a share of 0.4 held by a single worker can capture the geometric median although it is below "
-    "one half. Each panel is therefore shown twice, at the share that the paper states and at the "
-    "share that its code ran, and every claim is judged at both. Here a share is exact: after t "
-    "updates, the Byzantine ones are \xCE\xBBt, rounded down.";
+    "1/\xCE\xBB rounded up to a whole number, and so ran 1/3 where the paper states 0.4, and 1/4 "
+    "where it states 0.3; 0.1 was run as stated. The difference is not small: a share of 0.4 held "
+    "by a single worker can capture the geometric median, although it is below one half. Each "
+    "panel is therefore shown twice, at the share that the paper states and at the share that its "
+    "code ran, and every claim is judged at both. Here a share is exact: after t updates, the "
+    "Byzantine ones are \xCE\xBBt, rounded down.";
 
 constexpr std::string_view kCap =
     "The curve marked f-cap is not in the paper. It weighs the same updates by counts that are cut "
     "so that the f heaviest workers never hold more than a given share of all weight, whoever they "
-    "are: a fast liar gains nothing by sending more. Everything else is as in the curve of the "
-    "same "
-    "name.";
+    "are: a fast liar gains nothing by sending more. Before enough workers have sent for the cap "
+    "to exist (all 17, where f is 8 of 17) the model stands still, and the curve is flat. "
+    "Everything else is as in the curve of the same name, except that \xCF\x89-CTMA is told the "
+    "cap's share.";
 
 constexpr std::string_view kJudged =
     "A claim holds in a panel if the final test accuracy of the one curve, mean over the seeds, is "
@@ -109,10 +109,11 @@ ReportTable result_table_of(const FigureResult& result) {
 
 std::string setting_text(const Spec& spec) {
   return fmt::format(
-      "{} workers, arrivals {}, batches of {}, {} updates, seeds: {}. Lines are means over the "
+      "{} workers, arrivals {}, batches of {}, {} updates, {} {}. Lines are means over the "
       "seeds, bands one standard deviation.",
       spec.base.workers, to_plain_text(find_key("arrivals").value()->get(spec.base)),
-      spec.base.batch, spec.base.updates, spec.seeds.size());
+      spec.base.batch, spec.base.updates, spec.seeds.size(),
+      spec.seeds.size() == 1 ? "seed" : "seeds");
 }
 
 Result<ReportSection> figure_section(const FigureResult& result, const ReportOptions& options) {
