@@ -40,7 +40,7 @@ THIRD_PARTY = {
     "png": ("png.h",),
     "posix": ("arpa/", "dirent.h", "fcntl.h", "netdb.h", "netinet/", "poll.h", "pthread.h",
               "sched.h", "signal.h", "spawn.h", "stdlib.h", "sys/", "unistd.h"),
-    "protobuf": ("google/protobuf/",),
+    "protobuf": ("google/protobuf/", "proto/"),
     "spdlog": ("spdlog/",),
     "sqlite": ("sqlite3.h",),
     "tl-expected": ("tl/",),
