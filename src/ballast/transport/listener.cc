@@ -131,6 +131,8 @@ void Listener::stop() {
   // An eventfd takes eight bytes or is broken beyond help.
   BALLAST_CHECK(write(wake_, &one, sizeof(one)) == sizeof(one), "the event can be signalled");
   thread_.join();
+  // Nobody shall connect to a socket from which nothing is taken any more.
+  close_if_open(socket_);
 }
 
 ListenerCounts Listener::counts() const noexcept {

@@ -50,7 +50,7 @@ struct NetworkLimits {
 
 struct NetworkServerOptions {
   std::string listen = "127.0.0.1:0";
-  std::string run;  // names this training; part of every ticket
+  std::string run = {};  // names this training; part of every ticket
   std::uint64_t schema_hash = 0;
   // None: no encryption; only loopback addresses, and a worker is whoever its header
   // `ballast-worker` says.

@@ -16,6 +16,7 @@
 #include "ballast/transport/grpc/deadline.h"
 #include "ballast/transport/grpc/hmac.h"
 #include "ballast/transport/grpc/session.h"
+#include "ballast/transport/grpc/silence.h"
 #include "ballast/wire/limits.h"
 #include "proto/ballast/v1/parameter_server.grpc.pb.h"
 
@@ -136,6 +137,7 @@ class NetworkServer::Body {
 
   Status start(std::unique_ptr<Listener> listener,
                std::shared_ptr<grpc::ServerCredentials> credentials) {
+    silence_grpc();
     grpc::EnableDefaultHealthCheckService(true);
     grpc::ServerBuilder builder;
     apply(desk_.options.limits, builder);

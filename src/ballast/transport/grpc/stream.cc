@@ -6,6 +6,7 @@
 
 #include "ballast/transport/grpc/credentials.h"
 #include "ballast/transport/grpc/deadline.h"
+#include "ballast/transport/grpc/silence.h"
 #include "ballast/wire/limits.h"
 
 namespace ballast::transport {
@@ -40,9 +41,21 @@ bool may_retry(grpc::StatusCode code) {
   }
 }
 
+// False after the first failure: when to try again is decided by the caller.
+bool is_connected(grpc::Channel& channel, std::chrono::milliseconds wait_max) {
+  const gpr_timespec deadline = deadline_after(wait_max);
+  while (true) {
+    const grpc_connectivity_state state = channel.GetState(true);
+    if (state == GRPC_CHANNEL_READY) return true;
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE) return false;
+    if (!channel.WaitForStateChange(state, deadline)) return false;
+  }
+}
+
 }  // namespace
 
 Attempt<std::unique_ptr<Stream>> Stream::open(const ClientOptions& options) {
+  silence_grpc();
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (options.tls) {
     auto made = make_client_credentials(*options.tls);
@@ -53,7 +66,7 @@ Attempt<std::unique_ptr<Stream>> Stream::open(const ClientOptions& options) {
   stream->channel_ =
       grpc::CreateCustomChannel(options.server, credentials, channel_arguments(options));
   if (!options.tls) stream->context_.AddMetadata(kNameHeader, options.name);
-  if (!stream->channel_->WaitForConnected(deadline_after(options.connect_max))) {
+  if (!is_connected(*stream->channel_, options.connect_max)) {
     return tl::unexpected(Trouble{.message = fmt::format("cannot reach {}", options.server)});
   }
   const auto stub = v1::ParameterServer::NewStub(stream->channel_);

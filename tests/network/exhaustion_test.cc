@@ -1,0 +1,3 @@
+#include <gtest/gtest.h>
+
+#include "tests/network/test_network.h"
