@@ -124,18 +124,24 @@ TEST(Training, StrangersAndTheRevokedAreTurnedAway) {
   EXPECT_EQ(look(server).accepted_count, 1u);
 }
 
+// The server's files are replaced by those of another authority, one after the other, as an
+// operator would do it.
 TEST(Training, NewCertificatesNeedNoRestart) {
-  TestAuthority authority;
+  TestAuthority old_authority, new_authority;
   TestSetting setting;
-  setting.network.tls = authority.issue("server");
+  setting.network.tls = old_authority.issue("server");
   setting.network.identify = common_name;
   NetworkServer server = start_server(setting);
   ClientOptions options = client_options(server, setting, "w0");
-  options.tls = authority.issue("w0");
-  ASSERT_TRUE(Client::make(options).value().join());
-  authority.issue("server");
-  options.tls = authority.issue("w0");
-  std::this_thread::sleep_for(milliseconds(1500));
+  options.patience = milliseconds(100);
+  options.tls = new_authority.issue("w0");
+  EXPECT_FALSE(Client::make(options).value().join());
+  new_authority.issue("server");
+  for (const char* file : {"server.key", "server.crt", "authority.crt"}) {
+    std::filesystem::rename(new_authority.path(file), old_authority.path(file));
+  }
+  options.tls->authority = old_authority.path("authority.crt");
+  options.patience = milliseconds(5000);
   EXPECT_TRUE(Client::make(options).value().join());
 }
 
@@ -195,19 +201,18 @@ TEST(Training, AHeldWorkerIsToldToComeBackAndGoesOnWhenOthersMoved) {
   NetworkServer server = start_server(setting);
   Client first = Client::make(client_options(server, setting, "w0")).value();
   ASSERT_TRUE(first.join());
-  std::thread others([&] {
-    std::this_thread::sleep_for(milliseconds(400));
-    for (const char* name : {"w1", "w2"}) {
+  std::vector<std::thread> others;
+  for (const char* name : {"w1", "w2"}) {
+    others.emplace_back([&, name] {
+      std::this_thread::sleep_for(milliseconds(400));
       Client client = Client::make(client_options(server, setting, name)).value();
       ASSERT_TRUE(client.join());
-      std::thread([client = std::move(client), &setting]() mutable {
-        (void)client.push(Values(setting.dim, 1.0f));
-      }).detach();
-    }
-  });
+      ASSERT_TRUE(client.push(Values(setting.dim, 1.0f)));
+    });
+  }
   // Held below the quorum until w1 and w2 have sent.
   const auto pushed = first.push(Values(setting.dim, 1.0f));
-  others.join();
+  for (std::thread& other : others) other.join();
   ASSERT_TRUE(pushed) << pushed.error().message;
   EXPECT_EQ(pushed->verdict, Verdict::kAccepted);
   EXPECT_GE(first.reconnect_count(), 1u);
