@@ -40,7 +40,7 @@ Exchange::Mailbox& Exchange::open_mailbox(std::uint32_t worker) {
   Mailbox& mail = mail_[worker];
   if (!mail.is_queued) {
     mail.is_queued = true;
-    queue_.push_back(worker);
+    queue_.emplace_back([this, worker] { handle_mail(worker); });
     wake_.notify_one();
   }
   return mail;
@@ -94,8 +94,7 @@ void Exchange::end(std::uint32_t worker, std::shared_ptr<Peer> peer, bool has_le
     mail.joining.reset();
     return;
   }
-  mail.ended = std::move(peer);
-  mail.has_left = has_left;
+  mail.ended.push_back({.peer = std::move(peer), .has_left = has_left});
 }
 
 void Exchange::inspect(std::function<void(const server::Coordinator&)> look) {
@@ -103,7 +102,7 @@ void Exchange::inspect(std::function<void(const server::Coordinator&)> look) {
   {
     const std::lock_guard lock(mutex_);
     if (is_stopping_) return;
-    jobs_.emplace_back([&] {
+    queue_.emplace_back([&] {
       look(coordinator_);
       done.set_value();
     });
@@ -125,8 +124,7 @@ void Exchange::run() {
   std::unique_lock lock(mutex_);
   auto next_tick = start_ + options_.tick;
   while (!is_stopping_) {
-    wake_.wait_until(lock, next_tick,
-                     [&] { return is_stopping_ || !queue_.empty() || !jobs_.empty(); });
+    wake_.wait_until(lock, next_tick, [&] { return is_stopping_ || !queue_.empty(); });
     handle_one(lock);
     if (std::chrono::steady_clock::now() < next_tick) continue;
     lock.unlock();
@@ -140,34 +138,30 @@ void Exchange::run() {
   for (std::uint32_t worker = 0; worker < members_.size(); ++worker) part(worker, Close::kStopping);
 }
 
-// Takes one job or one mailbox, without the lock while it works. False: there is none.
+// Does the first thing in the queue, without the lock while it works. False: there is none.
 bool Exchange::handle_one(std::unique_lock<std::mutex>& lock) {
-  if (!jobs_.empty()) {
-    const auto job = std::move(jobs_.front());
-    jobs_.pop_front();
-    lock.unlock();
-    job();
-  } else if (!queue_.empty()) {
-    const std::uint32_t worker = queue_.front();
-    queue_.pop_front();
-    Mailbox mail = std::exchange(mail_[worker], {});
-    lock.unlock();
-    handle(worker, std::move(mail));
-  } else {
-    return false;
-  }
+  if (queue_.empty()) return false;
+  const auto work = std::move(queue_.front());
+  queue_.pop_front();
+  lock.unlock();
+  work();
   lock.lock();
   return true;
 }
 
-void Exchange::handle(std::uint32_t worker, Mailbox mail) {
+void Exchange::handle_mail(std::uint32_t worker) {
+  Mailbox mail;
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(mail, mail_[worker]);
+  }
   for (std::size_t verdict = 0; verdict < mail.refusals.size(); ++verdict) {
     for (std::uint32_t i = 0; i < mail.refusals[verdict]; ++i) {
       coordinator_.refuse(worker, static_cast<Verdict>(verdict));
     }
   }
   if (mail.submitted) handle_update(worker, mail);
-  if (mail.ended) handle_end(worker, mail);
+  for (const Ended& ended : mail.ended) handle_end(worker, ended);
   if (mail.joining) handle_join(worker, std::move(mail));
 }
 
@@ -201,16 +195,16 @@ void Exchange::handle_update(std::uint32_t worker, const Mailbox& mail) {
   release_held();
 }
 
-void Exchange::handle_end(std::uint32_t worker, const Mailbox& mail) {
-  if (members_[worker].peer != mail.ended) return;
+void Exchange::handle_end(std::uint32_t worker, const Ended& ended) {
+  if (members_[worker].peer != ended.peer) return;
   members_[worker].peer.reset();
   set_owner(worker, nullptr);
-  if (mail.has_left) {
+  if (ended.has_left) {
     coordinator_.on_leave(worker);
   } else {
     coordinator_.on_disconnect(worker, now());
   }
-  note(worker, mail.has_left ? MemberEvent::kLeft : MemberEvent::kGone);
+  note(worker, ended.has_left ? MemberEvent::kLeft : MemberEvent::kGone);
 }
 
 void Exchange::handle_join(std::uint32_t worker, Mailbox mail) {

@@ -97,7 +97,8 @@ class Exchange {
   // The stream has ended; with `has_left` the worker said good-bye before.
   void end(std::uint32_t worker, std::shared_ptr<Peer> peer, bool has_left);
 
-  // Runs the function on the state thread and waits for it. Nothing happens after stop().
+  // Runs the function on the state thread, after what was left there before, and waits for it.
+  // Nothing happens after stop().
   void inspect(std::function<void(const server::Coordinator&)> look);
 
   // Closes all peers and ends the thread. Further calls do nothing.
@@ -111,11 +112,14 @@ class Exchange {
     std::unique_ptr<float[]> memory;
     wire::PayloadReader reader;
   };
+  struct Ended {
+    std::shared_ptr<Peer> peer;
+    bool has_left = false;
+  };
   struct Mailbox {
     std::shared_ptr<Peer> submitted;
     wire::Ticket ticket;
-    std::shared_ptr<Peer> ended;
-    bool has_left = false;
+    std::vector<Ended> ended;  // a stream ends once, so no more than there are streams
     std::shared_ptr<Peer> joining;
     server::Memory memory = server::Memory::kFresh;
     std::array<std::uint32_t, server::kVerdictCount> refusals{};
@@ -131,9 +135,9 @@ class Exchange {
   Mailbox& open_mailbox(std::uint32_t worker);
   void run();
   bool handle_one(std::unique_lock<std::mutex>& lock);
-  void handle(std::uint32_t worker, Mailbox mail);
+  void handle_mail(std::uint32_t worker);
   void handle_update(std::uint32_t worker, const Mailbox& mail);
-  void handle_end(std::uint32_t worker, const Mailbox& mail);
+  void handle_end(std::uint32_t worker, const Ended& ended);
   void handle_join(std::uint32_t worker, Mailbox mail);
   void tick();
   void release_held();
@@ -160,8 +164,7 @@ class Exchange {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Mailbox> mail_;
-  std::deque<std::uint32_t> queue_;
-  std::deque<std::function<void()>> jobs_;
+  std::deque<std::function<void()>> queue_;
   bool is_stopping_ = false;
 
   std::thread thread_;

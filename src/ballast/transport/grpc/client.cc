@@ -125,7 +125,7 @@ class Client::Body {
     wire::PayloadWriter chunks(values, statistics, options_.update_encoding);
     while (!chunks.is_done()) {
       to_message(chunks.next(), *message.mutable_chunk());
-      BALLAST_TRY_STATUS(stream_->write(message, options_.transfer_max));
+      BALLAST_TRY_STATUS(stream_->write(message, options_.transfer_max, !chunks.is_done()));
     }
     return {};
   }

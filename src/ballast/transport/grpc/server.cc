@@ -14,6 +14,7 @@
 #include "ballast/base/check.h"
 #include "ballast/transport/grpc/credentials.h"
 #include "ballast/transport/grpc/deadline.h"
+#include "ballast/transport/grpc/flow.h"
 #include "ballast/transport/grpc/hmac.h"
 #include "ballast/transport/grpc/session.h"
 #include "ballast/transport/grpc/silence.h"
@@ -120,6 +121,7 @@ void apply(const NetworkLimits& limits, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 2);
+  for (const auto& [name, value] : flow_arguments()) builder.AddChannelArgument(name, value);
 }
 
 }  // namespace

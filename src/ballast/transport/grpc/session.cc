@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "ballast/base/check.h"
+#include "ballast/transport/grpc/flow.h"
 #include "ballast/wire/limits.h"
 
 namespace ballast::transport {
@@ -173,7 +173,7 @@ void Session::write_next() {
   const bool has_come_back = outbox_.has_come_back;
   if (fill_outgoing()) {
     is_writing_ = true;
-    StartWrite(&outgoing_);
+    StartWrite(&outgoing_, write_options(outgoing_.has_chunk() && !outbox_.chunks.is_done()));
   } else if (outbox_.model.values) {
     outbox_.model = {};
     enter_locked(Phase::kComputing);

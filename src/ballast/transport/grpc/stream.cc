@@ -6,6 +6,7 @@
 
 #include "ballast/transport/grpc/credentials.h"
 #include "ballast/transport/grpc/deadline.h"
+#include "ballast/transport/grpc/flow.h"
 #include "ballast/transport/grpc/silence.h"
 #include "ballast/wire/limits.h"
 
@@ -24,6 +25,7 @@ grpc::ChannelArguments channel_arguments(const ClientOptions& options) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  for (const auto& [name, value] : flow_arguments()) arguments.SetInt(name, value);
   return arguments;
 }
 
@@ -98,8 +100,9 @@ bool Stream::wait(std::chrono::milliseconds wait_max) {
   return false;
 }
 
-Attempt<void> Stream::write(const v1::WorkerMessage& message, std::chrono::milliseconds wait_max) {
-  call_->Write(message, this);
+Attempt<void> Stream::write(const v1::WorkerMessage& message, std::chrono::milliseconds wait_max,
+                            bool has_followers) {
+  call_->Write(message, write_options(has_followers), this);
   if (!wait(wait_max)) return tl::unexpected(trouble());
   return {};
 }

@@ -37,7 +37,9 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  Attempt<void> write(const v1::WorkerMessage& message, std::chrono::milliseconds wait_max);
+  // With followers, the message may wait for them.
+  Attempt<void> write(const v1::WorkerMessage& message, std::chrono::milliseconds wait_max,
+                      bool has_followers = false);
   Attempt<void> read(v1::ServerMessage& message, std::chrono::milliseconds wait_max);
 
   // Says that nothing more comes and waits until the server has heard it.
