@@ -11,7 +11,7 @@
 
 namespace ballast::wire {
 
-// Cost: by the processor's own instruction where it has one, about 8 bytes in 3 cycles.
+// Cost: by the processor's own instruction where it has one, about 8 bytes a cycle.
 std::uint32_t crc32c(std::span<const std::byte> bytes) noexcept;
 
 // The slow twin: a table, one byte at a time.
