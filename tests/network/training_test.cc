@@ -219,6 +219,45 @@ TEST(Training, AHeldWorkerIsToldToComeBackAndGoesOnWhenOthersMoved) {
   EXPECT_EQ(pushed->next.count, 1u);
 }
 
+// w0 sends a large lie whenever it is let; the others take 5 ms for a gradient. Its share of the
+// weight stays where it belongs, no honest update is refused, and the lie does not get through.
+TEST(Training, AFloodIsHeldAndTheHonestOnesGoOn) {
+  TestSetting setting = robust_setting();
+  setting.worker_count = 5;
+  setting.weights = server::CappedWeights{.f = 1, .share = 0.25};
+  NetworkServer server = start_server(setting);
+  std::atomic<bool> is_done = false;
+  std::atomic<std::uint64_t> lies = 0, honest = 0, refused = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 5; ++i) {
+    threads.emplace_back([&, i] {
+      ClientOptions options = client_options(server, setting, "w" + std::to_string(i));
+      options.patience = milliseconds(300);
+      Client client = Client::make(options).value();
+      auto model = client.join();
+      while (model && !is_done) {
+        if (i > 0) std::this_thread::sleep_for(milliseconds(5));
+        const auto pushed = client.push(i == 0 ? Values(setting.dim, 1e6f) : slope(model->values));
+        if (!pushed) return;
+        ++(i == 0 ? lies : honest);
+        refused += pushed->verdict == Verdict::kAccepted ? 0u : 1u;
+        if (i > 0 && pushed->next.count >= 40) is_done = true;
+        model = pushed->next;
+      }
+    });
+  }
+  for (int i = 0; i < 1000 && !is_done; ++i) std::this_thread::sleep_for(milliseconds(10));
+  const Seen seen = look(server);
+  server.stop();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GE(honest, 100u);
+  EXPECT_EQ(refused, 0u);
+  EXPECT_LE(seen.heaviest_share_max, 0.25 + 1e-12);
+  // The lead limit: twice the second fastest, and two.
+  EXPECT_LE(lies, 2u * 42u + 2u);
+  EXPECT_LT(distance(seen.model), 10.0);
+}
+
 TEST(Training, LeavingTakesTheRowAway) {
   const TestSetting setting;
   NetworkServer server = start_server(setting);

@@ -55,6 +55,7 @@ class Client::Body {
       stream_.reset();
       if (!done.error().may_retry) return failed(done.error());
       ++reconnect_count_;
+      pause(done.error().wait);
       BALLAST_TRY_STATUS(connect_until_given(false));
       // The verdict was lost on the way, but the server remembers which ticket it took.
       if (!sent.verdict && header_.accepted_sequence() == sent.sequence) {
@@ -91,16 +92,20 @@ class Client::Body {
   // which lost the server together do not come back together.
   Status connect_until_given(bool is_fresh) {
     const auto give_up = Clock::now() + options_.patience;
-    for (milliseconds pause = options_.back_off_min;;
-         pause = std::min(2 * pause, options_.back_off_max)) {
+    for (milliseconds wait = options_.back_off_min;; wait = 2 * wait) {
       const Attempt<void> done = connect(is_fresh);
       if (done) return {};
       stream_.reset();
       if (!done.error().may_retry || Clock::now() >= give_up) return failed(done.error());
-      const double factor = 0.5 + rng_.uniform();
-      std::this_thread::sleep_for(
-          std::chrono::duration<double, std::milli>(factor * static_cast<double>(pause.count())));
+      wait = std::min(wait, options_.back_off_max);
+      pause(std::max(wait, done.error().wait));
     }
+  }
+
+  void pause(milliseconds wait) {
+    const double factor = 0.5 + rng_.uniform();
+    std::this_thread::sleep_for(
+        std::chrono::duration<double, std::milli>(factor * static_cast<double>(wait.count())));
   }
 
   Attempt<void> connect(bool is_fresh) {
@@ -144,7 +149,10 @@ class Client::Body {
   Attempt<void> read_model() {
     v1::ServerMessage message;
     BALLAST_TRY_STATUS(stream_->read(message, options_.answer_max));
-    if (message.has_come_back()) return trouble("the server has no model for us now");
+    if (message.has_come_back()) {
+      return tl::unexpected(Trouble{.message = "the server has no model for this worker now",
+                                    .wait = milliseconds(message.come_back().wait_ms())});
+    }
     if (!message.has_model()) return trouble("the server answers out of turn");
     header_ = message.model();
     const auto encoding = from_message(header_.encoding());

@@ -157,14 +157,14 @@ class NetworkServer::Body {
   }
 
   void stop() {
-    if (listener_) listener_->stop();
-    exchange_.stop();
-    if (server_) server_->Shutdown(deadline_after(kStopGrace));
     {
       const std::lock_guard lock(mutex_);
       is_stopping_ = true;
     }
     wake_.notify_one();
+    if (listener_) listener_->stop();
+    exchange_.stop();
+    if (server_) server_->Shutdown(deadline_after(kStopGrace));
     if (sweeper_.joinable()) sweeper_.join();
     server_.reset();
   }
@@ -178,6 +178,8 @@ class NetworkServer::Body {
   }
 
   void set_training_health(bool is_stepping) {
+    const std::lock_guard lock(mutex_);
+    if (is_stopping_) return;
     server_->GetHealthCheckService()->SetServingStatus(kTrainingName, is_stepping);
   }
 

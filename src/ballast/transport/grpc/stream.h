@@ -23,6 +23,7 @@ namespace ballast::transport {
 struct Trouble {
   bool may_retry = true;  // false: the server refuses this worker, or there is another of its name
   std::string message;
+  std::chrono::milliseconds wait{0};  // how long the server wants to be left alone
 };
 
 template <typename T>
