@@ -19,15 +19,6 @@ std::string data_name(const RunSpec& run) {
                      run.test_labels.string());
 }
 
-Result<data::Dataset> load_split(const data::KnownDataset& known, const path& root,
-                                 data::Split split) {
-  auto dataset = data::load_dataset(known, root, split);
-  if (!dataset) {
-    dataset.error().message += fmt::format("; get it with: ballast data get {}", known.name);
-  }
-  return dataset;
-}
-
 std::shared_ptr<const data::Dataset> share(data::Dataset dataset) {
   return std::make_shared<const data::Dataset>(std::move(dataset));
 }
@@ -38,8 +29,8 @@ Result<DataPair> load_known(const RunSpec& run) {
   if (root.empty()) {
     BALLAST_TRY(root, data::default_data_folder());
   }
-  BALLAST_TRY(auto train, load_split(*known, root, data::Split::kTrain));
-  BALLAST_TRY(auto test, load_split(*known, root, data::Split::kTest));
+  BALLAST_TRY(auto train, data::load_dataset(*known, root, data::Split::kTrain));
+  BALLAST_TRY(auto test, data::load_dataset(*known, root, data::Split::kTest));
   return DataPair{share(std::move(train)), share(std::move(test)), known->train_augmentation};
 }
 

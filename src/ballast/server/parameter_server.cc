@@ -76,6 +76,22 @@ Outcome ParameterServer::on_update(const Update& update, Instant now) {
   return outcome;
 }
 
+void ParameterServer::refuse(std::uint32_t worker, Verdict verdict) {
+  BALLAST_CHECK(verdict != Verdict::kAccepted, "a refusal");
+  ++workers_[worker].verdicts[static_cast<std::size_t>(verdict)];
+}
+
+void ParameterServer::remove(std::uint32_t worker) {
+  WorkerRecord& record = workers_[worker];
+  record.count = counts_[worker] = 0;
+  record.kept = 0.0;
+  record.given.reset();
+  statistics_[worker].clear();
+  table_.remove(worker);
+  const Status status = weigh();
+  BALLAST_CHECK(status.has_value(), "every weight belongs to a row");
+}
+
 Verdict ParameterServer::judge(const Update& update) const {
   const WorkerRecord& record = workers_[update.worker];
   if (update.values.size() != dim() || update.statistics.size() != options_.statistic_count) {

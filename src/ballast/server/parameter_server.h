@@ -76,8 +76,18 @@ class ParameterServer {
   // Determinism: a function of the state and the arguments, whatever the number of threads.
   Outcome on_update(const Update& update, Instant now = Instant::zero());
 
+  // Counts a refusal that was decided outside, before there was an update to judge.
+  // Requires: worker < worker_count, a verdict other than kAccepted.
+  void refuse(std::uint32_t worker, Verdict verdict);
+
+  // Takes a worker's row, count and weight away, as if it had never sent. Its sequence numbers stay
+  // used. The model does not move.
+  // Requires: worker < worker_count.
+  void remove(std::uint32_t worker);
+
   const Snapshot& model() const noexcept { return newest_; }
   std::size_t dim() const noexcept { return newest_.values->size(); }
+  const ServerOptions& options() const noexcept { return options_; }
   std::uint64_t accepted_count() const noexcept { return accepted_count_; }
 
   // Whether the weight policy has enough rows to step.
@@ -86,6 +96,10 @@ class ParameterServer {
   // Requires: worker < worker_count.
   const WorkerRecord& worker(std::uint32_t worker) const { return workers_[worker]; }
   std::span<const WorkerRecord> workers() const noexcept { return workers_; }
+
+  // The weight of each worker, in units of 1/kWeightUnits; all 0 below the quorum.
+  std::span<const std::uint64_t> weights() const noexcept { return weights_; }
+  std::size_t row_count() const noexcept { return table_.filled_count(); }
 
   // Updates of names that do not exist; they have no WorkerRecord.
   std::uint64_t unknown_count() const noexcept { return unknown_count_; }

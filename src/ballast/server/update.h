@@ -38,9 +38,11 @@ enum class Verdict : std::uint8_t {
   kUnasked,     // not computed on the model that was last given to this worker
   kStale,       // computed on too old a model
   kNotFinite,   // a NaN or an infinity
+  kForged,      // with a ticket that this server never wrote
+  kMalformed,   // chunks that make no update
 };
 
-inline constexpr std::size_t kVerdictCount = 7;
+inline constexpr std::size_t kVerdictCount = 9;
 
 // In records and messages: "accepted", "unknown-worker", ...
 std::string_view name(Verdict verdict) noexcept;

@@ -32,7 +32,7 @@ Manifest example() {
                   .staleness = 4,
                   .last_seen = server::Instant(-5),
                   .given = 12,
-                  .verdicts = {7, 6, 5, 4, 3, 2, 1}};
+                  .verdicts = {9, 8, 7, 6, 5, 4, 3, 2, 1}};
   first.slot = {.bytes = 76, .checksum = std::string(32, '0')};
   manifest.workers.emplace_back();
   return manifest;
@@ -100,7 +100,7 @@ TEST(Manifest, AForgedManifestIsRefused) {
   EXPECT_EQ(message("\"steps\":12", "\"steps\":1.5"),
             "is wrong: 'steps' is not a whole number up to 18446744073709551615");
   EXPECT_EQ(message("aaaa\"", "../x\""), "is wrong: 'xxh3' is no checksum");
-  EXPECT_EQ(message("[7,6,5,4,3,2,1]", "[7,6]"), "is wrong: 'verdicts' are not 7");
+  EXPECT_EQ(message("[9,8,7,6,5,4,3,2,1]", "[7,6]"), "is wrong: 'verdicts' are not 9");
   EXPECT_EQ(message("[7,6,5,4,3,2,1]", "[7,6,5,4,3,2,\"\"]"),
             "is wrong: 'verdicts' are not whole numbers");
   EXPECT_EQ(message("\"worker_count\":2", "\"worker_count\":3"), "is wrong: 'workers' are not 3");

@@ -1,0 +1,267 @@
+#include "ballast/server/coordinator.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ballast/base/rng.h"
+#include "ballast/robust/registry.h"
+
+namespace ballast::server {
+namespace {
+
+using Values = std::vector<float>;
+using std::chrono::seconds;
+
+struct Setting {
+  std::size_t worker_count = 4;
+  WeightPolicy weights = CappedWeights{.f = 1, .share = 0.34};  // quorum 3
+  LeadLimit lead = {};
+  Instant silence_max = Instant::zero();
+};
+
+Result<Coordinator> try_make(const Setting& setting, std::vector<std::string> names) {
+  auto server = ParameterServer::make(
+      {.worker_count = setting.worker_count, .weights = setting.weights},
+      {.rule = robust::parse_rule("cwmed").value(),
+       .backend = kernels::make_reference_backend(),
+       .optimizer = optim::make_sgd_server<float>({.eta = 0.1}, Values{0.0f, 0.0f}).value()});
+  return Coordinator::make({.incarnation = 7,
+                            .names = std::move(names),
+                            .lead = setting.lead,
+                            .silence_max = setting.silence_max},
+                           std::move(server).value());
+}
+
+Coordinator make(const Setting& setting = {}) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < setting.worker_count; ++i) names.push_back("w" + std::to_string(i));
+  return try_make(setting, names).value();
+}
+
+// The workers as they behave on a good network: each keeps the ticket it was given last.
+class Crowd {
+ public:
+  explicit Crowd(const Setting& setting = {})
+      : coordinator(make(setting)), tickets(setting.worker_count) {}
+
+  bool join(std::uint32_t worker, Memory memory = Memory::kFresh, Instant now = {}) {
+    tickets[worker].reset();
+    return keep(worker, coordinator.on_join(worker, memory, now));
+  }
+  void join_all() {
+    for (std::uint32_t i = 0; i < tickets.size(); ++i) join(i);
+  }
+  Verdict send(std::uint32_t worker, Values values = {1.0f, -1.0f}, Instant now = {}) {
+    const auto ticket = std::exchange(tickets[worker], std::nullopt).value();
+    return send(worker, ticket, values, now);
+  }
+  Verdict send(std::uint32_t worker, const wire::Ticket& ticket, const Values& values,
+               Instant now = {}) {
+    Judgement judgement = coordinator.on_update(worker, ticket, values, {}, now);
+    keep(worker, std::move(judgement.next));
+    return judgement.outcome.verdict;
+  }
+  std::vector<std::uint32_t> release() {
+    std::vector<std::uint32_t> released;
+    for (auto& assignment : coordinator.release({})) {
+      released.push_back(assignment.ticket.worker);
+      keep(assignment.ticket.worker, std::move(assignment));
+    }
+    return released;
+  }
+  std::uint64_t count(std::uint32_t worker) const {
+    return coordinator.server().worker(worker).count;
+  }
+
+  Coordinator coordinator;
+  std::vector<std::optional<wire::Ticket>> tickets;
+
+ private:
+  bool keep(std::uint32_t worker, std::optional<Assignment> assignment) {
+    if (assignment) tickets[worker] = assignment->ticket;
+    return assignment.has_value();
+  }
+};
+
+using Workers = std::vector<std::uint32_t>;
+
+TEST(Coordinator, BeforeTheBarrierEachWorkerGetsOneTicket) {
+  Crowd crowd;
+  crowd.join_all();
+  EXPECT_EQ(crowd.send(0), Verdict::kAccepted);
+  EXPECT_EQ(crowd.send(1), Verdict::kAccepted);
+  EXPECT_TRUE(crowd.coordinator.is_held(0));
+  EXPECT_TRUE(crowd.coordinator.is_held(1));
+  EXPECT_EQ(crowd.release(), Workers{});
+  EXPECT_NE(crowd.coordinator.pause_reason().value().find("2 of 4 workers"), std::string::npos);
+  EXPECT_EQ(crowd.coordinator.server().model().version, 0u);
+
+  EXPECT_EQ(crowd.send(2), Verdict::kAccepted);
+  EXPECT_EQ(crowd.coordinator.server().model().version, 1u);
+  EXPECT_FALSE(crowd.coordinator.pause_reason());
+  EXPECT_EQ(crowd.release(), (Workers{0, 1}));
+}
+
+// Counts 1 1 1 0: with f = 1 the pace is 1, so nobody passes 2 * 1 + 2 = 4.
+TEST(Coordinator, AFastWorkerIsHeldAtTheLeadLimitAndReleasedByTheOthers) {
+  Crowd crowd;
+  crowd.join_all();
+  for (std::uint32_t i = 0; i < 3; ++i) crowd.send(i);
+  crowd.release();
+  while (crowd.tickets[0]) crowd.send(0);
+  EXPECT_EQ(crowd.count(0), 4u);
+  EXPECT_TRUE(crowd.coordinator.is_held(0));
+  EXPECT_EQ(crowd.release(), Workers{});
+
+  crowd.send(1);
+  EXPECT_EQ(crowd.release(), Workers{0});
+  while (crowd.tickets[0]) crowd.send(0);
+  EXPECT_EQ(crowd.count(0), 6u);
+}
+
+TEST(Coordinator, WithoutAnFNobodyIsHeld) {
+  Crowd crowd({.weights = CountWeights{}});
+  crowd.join_all();
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(crowd.send(0), Verdict::kAccepted);
+  EXPECT_EQ(crowd.count(0), 50u);
+}
+
+TEST(Coordinator, ATicketCountsOnce) {
+  Crowd crowd({.weights = CountWeights{}});
+  crowd.join_all();
+  const wire::Ticket used = crowd.tickets[0].value();
+  crowd.send(0);
+  EXPECT_EQ(crowd.send(0, used, {1.0f, 1.0f}), Verdict::kReplayed);
+  EXPECT_EQ(crowd.count(0), 1u);
+  EXPECT_EQ(crowd.send(0), Verdict::kAccepted);
+}
+
+TEST(Coordinator, TicketsOfOthersOfOldLivesAndOfOldJoinsAreRefused) {
+  Crowd crowd({.weights = CountWeights{}});
+  crowd.join_all();
+  const wire::Ticket own = crowd.tickets[0].value();
+  wire::Ticket foreign = crowd.tickets[1].value();
+  EXPECT_EQ(crowd.send(0, foreign, {1.0f, 1.0f}), Verdict::kUnasked);
+  EXPECT_EQ(crowd.send(0, own, {1.0f, 1.0f}), Verdict::kUnasked);  // replaced by the refusal
+  wire::Ticket old_life = crowd.tickets[0].value();
+  --old_life.incarnation;
+  EXPECT_EQ(crowd.send(0, old_life, {1.0f, 1.0f}), Verdict::kUnasked);
+  EXPECT_EQ(crowd.coordinator.server().accepted_count(), 0u);
+  EXPECT_EQ(crowd.coordinator.server().worker(0).verdicts[std::size_t(Verdict::kUnasked)], 3u);
+  EXPECT_EQ(crowd.send(1), Verdict::kAccepted);
+}
+
+TEST(Coordinator, ARefusedUpdateChangesNothingAndMayBeTriedAgain) {
+  Crowd crowd({.weights = CountWeights{}});
+  crowd.join_all();
+  EXPECT_EQ(crowd.send(0, {std::nanf(""), 0.0f}), Verdict::kNotFinite);
+  EXPECT_EQ(crowd.send(0, {1.0f}), Verdict::kWrongShape);
+  EXPECT_EQ(crowd.count(0), 0u);
+  EXPECT_EQ(crowd.send(0), Verdict::kAccepted);
+}
+
+TEST(Coordinator, TheAssignmentSaysWhatWasAcceptedBefore) {
+  Crowd crowd({.weights = CountWeights{}});
+  crowd.join_all();
+  const std::uint64_t sequence = crowd.tickets[0].value().sequence;
+  crowd.send(0);
+  const auto again = crowd.coordinator.on_join(0, Memory::kKept, {}).value();
+  EXPECT_EQ(again.count, 1u);
+  EXPECT_EQ(again.accepted_sequence, sequence);
+  EXPECT_EQ(again.model.version, 1u);
+  EXPECT_EQ(again.ticket.incarnation, 7u);
+}
+
+TEST(Coordinator, AWorkerThatLostItsMemoryStartsFromZero) {
+  Crowd crowd({.weights = CountWeights{}});
+  crowd.join_all();
+  crowd.send(0);
+  crowd.join(0, Memory::kKept);
+  EXPECT_EQ(crowd.count(0), 1u);
+  crowd.join(0, Memory::kFresh);
+  EXPECT_EQ(crowd.count(0), 0u);
+  EXPECT_TRUE(crowd.coordinator.server().row(0).empty());
+  EXPECT_EQ(crowd.send(0), Verdict::kAccepted);
+}
+
+TEST(Coordinator, SilentWorkersAreEvictedHeldOnesAreNot) {
+  Crowd crowd({.silence_max = seconds(10)});
+  crowd.join_all();
+  for (std::uint32_t i = 0; i < 3; ++i) crowd.send(i, {1.0f, 1.0f}, seconds(5));
+  crowd.coordinator.on_disconnect(1, seconds(6));
+  EXPECT_TRUE(crowd.coordinator.is_held(0));
+  EXPECT_EQ(crowd.coordinator.evict_silent(seconds(10)), Workers{});
+  // Worker 3 never sent, worker 1 is gone, worker 2 got its next ticket at 5.
+  EXPECT_EQ(crowd.coordinator.evict_silent(seconds(17)), (Workers{1, 2, 3}));
+  EXPECT_EQ(crowd.coordinator.evict_silent(seconds(99)), Workers{});
+  EXPECT_EQ(crowd.count(1), 0u);
+  EXPECT_TRUE(crowd.coordinator.pause_reason());
+  EXPECT_EQ(crowd.coordinator.eviction_count(), 3u);
+
+  EXPECT_TRUE(crowd.join(1, Memory::kKept, seconds(20)));
+  EXPECT_EQ(crowd.send(1), Verdict::kAccepted);
+}
+
+TEST(Coordinator, BelowTheQuorumTheModelRestsUntilOthersJoin) {
+  Crowd crowd;
+  crowd.join_all();
+  for (std::uint32_t i = 0; i < 3; ++i) crowd.send(i);
+  crowd.release();
+  const std::uint64_t version = crowd.coordinator.server().model().version;
+  crowd.coordinator.on_leave(2);
+  EXPECT_TRUE(crowd.coordinator.pause_reason());
+  EXPECT_EQ(crowd.send(0), Verdict::kAccepted);
+  EXPECT_EQ(crowd.coordinator.server().model().version, version);
+  EXPECT_TRUE(crowd.coordinator.is_held(0));
+  EXPECT_EQ(crowd.send(3), Verdict::kAccepted);
+  EXPECT_EQ(crowd.coordinator.server().model().version, version + 1);
+  EXPECT_EQ(crowd.release(), Workers{0});
+}
+
+// One racer that sends whenever it may, honest workers at random, members that come and go: the
+// share holds at every step (the coordinator checks it itself) and the racer cannot stop the rest.
+TEST(Coordinator, AFloodNeverHoldsMoreThanTheShareNorStopsTheOthers) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng(seed);
+    Crowd crowd({.worker_count = 7, .weights = CappedWeights{.f = 1, .share = 0.25}});
+    crowd.join_all();
+    for (int round = 0; round < 2000; ++round) {
+      while (crowd.tickets[0]) crowd.send(0);
+      const auto worker = static_cast<std::uint32_t>(1 + rng.below(6));
+      const auto what = rng.below(40);
+      if (what == 0) {
+        crowd.coordinator.on_leave(worker);
+        crowd.tickets[worker].reset();
+      }
+      if (what == 1) crowd.join(worker, Memory::kKept);
+      if (crowd.tickets[worker]) {
+        EXPECT_EQ(crowd.send(worker), Verdict::kAccepted);
+      }
+      crowd.release();
+      EXPECT_LE(crowd.coordinator.heaviest_share(), 0.25 + 1e-12);
+    }
+    EXPECT_GT(crowd.coordinator.server().model().version, 500u);
+  }
+}
+
+TEST(Coordinator, ImpossibleOptionsAreRefused) {
+  EXPECT_TRUE(try_make({}, {"a", "b", "c", "d"}));
+  EXPECT_FALSE(try_make({}, {"a", "b", "c"}));
+  EXPECT_FALSE(try_make({}, {"a", "b", "c", ""}));
+  EXPECT_FALSE(try_make({}, {"a", "b", "c", std::string(65, 'x')}));
+  const auto twice = try_make({}, {"a", "b", "c", "b"});
+  ASSERT_FALSE(twice);
+  EXPECT_NE(twice.error().message.find("b is enrolled twice"), std::string::npos);
+  EXPECT_FALSE(try_make({.lead = {.kappa = 0.5}}, {"a", "b", "c", "d"}));
+  EXPECT_EQ(make().find("w2"), 2u);
+  EXPECT_EQ(make().find("w9"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace ballast::server

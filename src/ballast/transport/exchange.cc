@@ -1,0 +1,277 @@
+#include "ballast/transport/exchange.h"
+
+#include <future>
+#include <utility>
+
+#include "ballast/base/check.h"
+
+namespace ballast::transport {
+
+using server::Memory;
+using server::Verdict;
+
+namespace {
+
+tl::unexpected<Error> replaced() {
+  return not_found("this stream is no longer the worker's newest");
+}
+
+}  // namespace
+
+Exchange::Exchange(server::Coordinator coordinator, ExchangeOptions options)
+    : options_(std::move(options)),
+      dim_(coordinator.server().dim()),
+      statistic_count_(coordinator.server().options().statistic_count),
+      start_(std::chrono::steady_clock::now()),
+      coordinator_(std::move(coordinator)),
+      members_(coordinator_.options().names.size()),
+      slots_(members_.size()),
+      mail_(members_.size()) {
+  // Not cleared: pages that no worker writes to are never touched.
+  for (Slot& slot : slots_) {
+    slot.memory = std::make_unique_for_overwrite<float[]>(dim_ + statistic_count_);
+  }
+  thread_ = std::thread([this] { run(); });
+}
+
+Exchange::~Exchange() { stop(); }
+
+Exchange::Mailbox& Exchange::open_mailbox(std::uint32_t worker) {
+  Mailbox& mail = mail_[worker];
+  if (!mail.is_queued) {
+    mail.is_queued = true;
+    queue_.emplace_back([this, worker] { handle_mail(worker); });
+    wake_.notify_one();
+  }
+  return mail;
+}
+
+void Exchange::join(std::uint32_t worker, std::shared_ptr<Peer> peer, Memory memory) {
+  std::shared_ptr<Peer> displaced;
+  {
+    const std::lock_guard lock(mutex_);
+    Mailbox& mail = open_mailbox(worker);
+    displaced = std::exchange(mail.joining, std::move(peer));
+    mail.memory = memory;
+  }
+  if (displaced) displaced->close(Close::kReplaced);
+}
+
+Status Exchange::begin_update(std::uint32_t worker, const Peer& peer, wire::Encoding encoding) {
+  Slot& slot = slots_[worker];
+  const std::lock_guard lock(slot.mutex);
+  if (slot.owner != &peer || slot.is_busy) return replaced();
+  slot.reader =
+      wire::PayloadReader(std::span(slot.memory.get(), dim_ + statistic_count_), encoding);
+  return {};
+}
+
+Result<bool> Exchange::take_chunk(std::uint32_t worker, const std::shared_ptr<Peer>& peer,
+                                  const wire::Ticket& ticket, const wire::Chunk& chunk) {
+  Slot& slot = slots_[worker];
+  const std::lock_guard slot_lock(slot.mutex);
+  if (slot.owner != peer.get() || slot.is_busy) return replaced();
+  BALLAST_TRY_STATUS(slot.reader.take(chunk));
+  if (!slot.reader.is_complete()) return false;
+  slot.is_busy = true;
+  const std::lock_guard lock(mutex_);
+  Mailbox& mail = open_mailbox(worker);
+  mail.submitted = peer;
+  mail.ticket = ticket;
+  return true;
+}
+
+void Exchange::refuse(std::uint32_t worker, Verdict verdict) {
+  const std::lock_guard lock(mutex_);
+  ++open_mailbox(worker).refusals[static_cast<std::size_t>(verdict)];
+}
+
+void Exchange::end(std::uint32_t worker, std::shared_ptr<Peer> peer, bool has_left) {
+  const std::lock_guard lock(mutex_);
+  Mailbox& mail = open_mailbox(worker);
+  // A stream that ended before its join was looked at has never been there.
+  if (mail.joining == peer) {
+    mail.joining.reset();
+    return;
+  }
+  mail.ended.push_back({.peer = std::move(peer), .has_left = has_left});
+}
+
+void Exchange::inspect(std::function<void(const server::Coordinator&)> look) {
+  std::promise<void> done;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_stopping_) return;
+    queue_.emplace_back([&] {
+      look(coordinator_);
+      done.set_value();
+    });
+    wake_.notify_one();
+  }
+  done.get_future().wait();
+}
+
+void Exchange::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+    wake_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Exchange::run() {
+  std::unique_lock lock(mutex_);
+  auto next_tick = start_ + options_.tick;
+  while (!is_stopping_) {
+    wake_.wait_until(lock, next_tick, [&] { return is_stopping_ || !queue_.empty(); });
+    handle_one(lock);
+    if (std::chrono::steady_clock::now() < next_tick) continue;
+    lock.unlock();
+    tick();
+    lock.lock();
+    next_tick = std::chrono::steady_clock::now() + options_.tick;
+  }
+  // Whoever waits in inspect() is let go, and what is complete is judged.
+  while (handle_one(lock)) continue;
+  lock.unlock();
+  for (std::uint32_t worker = 0; worker < members_.size(); ++worker) part(worker, Close::kStopping);
+}
+
+// Does the first thing in the queue, without the lock while it works. False: there is none.
+bool Exchange::handle_one(std::unique_lock<std::mutex>& lock) {
+  if (queue_.empty()) return false;
+  const auto work = std::move(queue_.front());
+  queue_.pop_front();
+  lock.unlock();
+  work();
+  lock.lock();
+  return true;
+}
+
+void Exchange::handle_mail(std::uint32_t worker) {
+  Mailbox mail;
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(mail, mail_[worker]);
+  }
+  for (std::size_t verdict = 0; verdict < mail.refusals.size(); ++verdict) {
+    for (std::uint32_t i = 0; i < mail.refusals[verdict]; ++i) {
+      coordinator_.refuse(worker, static_cast<Verdict>(verdict));
+    }
+  }
+  if (mail.submitted) handle_update(worker, mail);
+  for (const Ended& ended : mail.ended) handle_end(worker, ended);
+  if (mail.joining) handle_join(worker, std::move(mail));
+}
+
+void Exchange::handle_update(std::uint32_t worker, const Mailbox& mail) {
+  Slot& slot = slots_[worker];
+  const std::span<const float> values(slot.memory.get(), dim_);
+  const std::span<const float> statistics(slot.memory.get() + dim_, statistic_count_);
+  // The update of a stream that was replaced meanwhile must not void its successor's ticket.
+  const bool is_current = members_[worker].peer == mail.submitted;
+  server::Judgement judgement{.outcome = {.verdict = Verdict::kUnasked}, .next = {}};
+  if (is_current) {
+    judgement = coordinator_.on_update(worker, mail.ticket, values, statistics, now());
+  } else {
+    coordinator_.refuse(worker, Verdict::kUnasked);
+  }
+  if (options_.hooks.judged) {
+    options_.hooks.judged(coordinator_, {.worker = worker,
+                                         .ticket = mail.ticket,
+                                         .outcome = judgement.outcome,
+                                         .values = values,
+                                         .statistics = statistics});
+  }
+  {
+    const std::lock_guard lock(slot.mutex);
+    slot.is_busy = false;
+  }
+  if (!is_current) return;
+  give(worker, {.verdict = judgement.outcome.verdict,
+                .staleness = judgement.outcome.staleness,
+                .next = std::move(judgement.next)});
+  release_held();
+}
+
+void Exchange::handle_end(std::uint32_t worker, const Ended& ended) {
+  if (members_[worker].peer != ended.peer) return;
+  members_[worker].peer.reset();
+  set_owner(worker, nullptr);
+  if (ended.has_left) {
+    coordinator_.on_leave(worker);
+  } else {
+    coordinator_.on_disconnect(worker, now());
+  }
+  note(worker, ended.has_left ? MemberEvent::kLeft : MemberEvent::kGone);
+}
+
+void Exchange::handle_join(std::uint32_t worker, Mailbox mail) {
+  if (members_[worker].peer) {
+    part(worker, Close::kReplaced);
+    note(worker, MemberEvent::kReplaced);
+  }
+  members_[worker].peer = std::move(mail.joining);
+  set_owner(worker, members_[worker].peer.get());
+  note(worker, MemberEvent::kJoined);
+  give(worker, {.next = coordinator_.on_join(worker, mail.memory, now())});
+}
+
+void Exchange::tick() {
+  for (const std::uint32_t worker : coordinator_.evict_silent(now())) {
+    part(worker, Close::kEvicted);
+    note(worker, MemberEvent::kEvicted);
+  }
+  release_held();
+  come_back_later();
+  if (options_.hooks.tick) options_.hooks.tick(coordinator_);
+}
+
+void Exchange::release_held() {
+  for (server::Assignment& assignment : coordinator_.release(now())) {
+    const std::uint32_t worker = assignment.ticket.worker;
+    note(worker, MemberEvent::kReleased);
+    give(worker, {.next = std::move(assignment)});
+  }
+}
+
+void Exchange::come_back_later() {
+  for (std::uint32_t worker = 0; worker < members_.size(); ++worker) {
+    if (!coordinator_.is_held(worker)) continue;
+    if (now() - members_[worker].held_since <= options_.hold_max) continue;
+    part(worker, Close::kComeBack);
+    coordinator_.on_disconnect(worker, now());
+  }
+}
+
+void Exchange::give(std::uint32_t worker, Delivery delivery) {
+  if (!delivery.next) {
+    members_[worker].held_since = now();
+    note(worker, MemberEvent::kHeld);
+    // A fresh join that is held has nothing to be told yet.
+    if (!delivery.verdict) return;
+  }
+  if (members_[worker].peer) members_[worker].peer->deliver(std::move(delivery));
+}
+
+void Exchange::part(std::uint32_t worker, Close why) {
+  const auto peer = std::exchange(members_[worker].peer, nullptr);
+  set_owner(worker, nullptr);
+  if (peer) peer->close(why);
+}
+
+void Exchange::set_owner(std::uint32_t worker, const Peer* peer) {
+  const std::lock_guard lock(slots_[worker].mutex);
+  slots_[worker].owner = peer;
+}
+
+void Exchange::note(std::uint32_t worker, MemberEvent event) const {
+  if (options_.hooks.member) options_.hooks.member(worker, event);
+}
+
+server::Instant Exchange::now() const {
+  return std::chrono::duration_cast<server::Instant>(std::chrono::steady_clock::now() - start_);
+}
+
+}  // namespace ballast::transport

@@ -1,0 +1,173 @@
+#pragma once
+// Where the many threads of a transport meet the one thread that owns the server's state.
+//
+// The state thread alone touches the Coordinator. Transport threads leave mail: each worker has one
+// mailbox and stands at most once in the queue, so the queue is bounded by the number of workers
+// whatever they do. Models go out as shared snapshots, which the state thread never waits for.
+//
+// Each worker has one receive slot of its own, there from the start; its live row is the second
+// one, inside the server. Only the worker's newest stream may write to the slot, and nobody while
+// the state thread reads it.
+//
+// Thread-safety: every function may be called from any thread.
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "ballast/base/error.h"
+#include "ballast/server/coordinator.h"
+#include "ballast/transport/peer.h"
+#include "ballast/wire/payload.h"
+
+namespace ballast::transport {
+
+// One update and what became of it. Borrowed for the duration of the call.
+struct JudgedUpdate {
+  std::uint32_t worker = 0;
+  wire::Ticket ticket;
+  const server::Outcome& outcome;
+  std::span<const float> values;
+  std::span<const float> statistics;
+};
+
+// What happened to a worker's membership.
+enum class MemberEvent : std::uint8_t {
+  kJoined,
+  kReplaced,
+  kHeld,
+  kReleased,
+  kGone,
+  kLeft,
+  kEvicted
+};
+
+// Called on the state thread, so they may read the Coordinator and delay everything else.
+struct ExchangeHooks {
+  // After an update was judged and before its worker is told: the place for a journal.
+  std::function<void(const server::Coordinator&, const JudgedUpdate&)> judged = {};
+  std::function<void(std::uint32_t worker, MemberEvent event)> member = {};
+  // Regularly: the place for checkpoints by time and for publishing figures.
+  std::function<void(const server::Coordinator&)> tick = {};
+};
+
+struct ExchangeOptions {
+  std::chrono::milliseconds hold_max{60'000};  // then a held worker is told to come back
+  std::chrono::milliseconds tick{50};          // how often evictions and holds are looked at
+  ExchangeHooks hooks = {};
+};
+
+class Exchange {
+ public:
+  Exchange(server::Coordinator coordinator, ExchangeOptions options);
+  ~Exchange();
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  std::optional<std::uint32_t> find(std::string_view name) const { return coordinator_.find(name); }
+  std::size_t dim() const noexcept { return dim_; }
+  std::size_t statistic_count() const noexcept { return statistic_count_; }
+  std::uint64_t incarnation() const noexcept { return coordinator_.options().incarnation; }
+
+  // A stream of an enrolled worker wants to take part. An older one of the same worker is closed.
+  void join(std::uint32_t worker, std::shared_ptr<Peer> peer, server::Memory memory);
+
+  // The peer begins to send an update. kNotFound if it is not the worker's newest stream.
+  Status begin_update(std::uint32_t worker, const Peer& peer, wire::Encoding encoding);
+
+  // Takes the next chunk. True: the update is complete and was handed to the state thread, which
+  // will deliver the verdict, maybe before this returns. kInvalidArgument if the chunk is wrong,
+  // kNotFound if the peer was replaced.
+  Result<bool> take_chunk(std::uint32_t worker, const std::shared_ptr<Peer>& peer,
+                          const wire::Ticket& ticket, const wire::Chunk& chunk);
+
+  // Counts a refusal that the transport decided.
+  void refuse(std::uint32_t worker, server::Verdict verdict);
+
+  // The stream has ended; with `has_left` the worker said good-bye before.
+  void end(std::uint32_t worker, std::shared_ptr<Peer> peer, bool has_left);
+
+  // Runs the function on the state thread, after what was left there before, and waits for it.
+  // Nothing happens after stop().
+  void inspect(std::function<void(const server::Coordinator&)> look);
+
+  // Closes all peers and ends the thread. Further calls do nothing.
+  void stop();
+
+ private:
+  struct Slot {
+    std::mutex mutex;
+    const Peer* owner = nullptr;
+    bool is_busy = false;  // complete and not yet judged
+    std::unique_ptr<float[]> memory;
+    wire::PayloadReader reader;
+  };
+  struct Ended {
+    std::shared_ptr<Peer> peer;
+    bool has_left = false;
+  };
+  struct Mailbox {
+    std::shared_ptr<Peer> submitted;
+    wire::Ticket ticket;
+    std::vector<Ended> ended;  // a stream ends once, so no more than there are streams
+    std::shared_ptr<Peer> joining;
+    server::Memory memory = server::Memory::kFresh;
+    std::array<std::uint32_t, server::kVerdictCount> refusals{};
+    bool is_queued = false;
+  };
+  // What the state thread alone knows of a worker.
+  struct Member {
+    std::shared_ptr<Peer> peer;
+    server::Instant held_since{};
+  };
+
+  // The worker's mailbox, and the worker in the queue. Requires: mutex_ is held.
+  Mailbox& open_mailbox(std::uint32_t worker);
+  void run();
+  bool handle_one(std::unique_lock<std::mutex>& lock);
+  void handle_mail(std::uint32_t worker);
+  void handle_update(std::uint32_t worker, const Mailbox& mail);
+  void handle_end(std::uint32_t worker, const Ended& ended);
+  void handle_join(std::uint32_t worker, Mailbox mail);
+  void tick();
+  void release_held();
+  void come_back_later();
+  void give(std::uint32_t worker, Delivery delivery);
+  void part(std::uint32_t worker, Close why);
+  void set_owner(std::uint32_t worker, const Peer* peer);
+  void note(std::uint32_t worker, MemberEvent event) const;
+  server::Instant now() const;
+
+  // Constant after construction.
+  ExchangeOptions options_;
+  std::size_t dim_;
+  std::size_t statistic_count_;
+  std::chrono::steady_clock::time_point start_;
+
+  // The state thread's own.
+  server::Coordinator coordinator_;  // its options are constant and read by all
+  std::vector<Member> members_;
+
+  std::vector<Slot> slots_;  // each behind its own mutex
+
+  // Behind mutex_.
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Mailbox> mail_;
+  std::deque<std::function<void()>> queue_;
+  bool is_stopping_ = false;
+
+  std::thread thread_;
+};
+
+}  // namespace ballast::transport

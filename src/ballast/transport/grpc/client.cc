@@ -1,0 +1,206 @@
+#include "ballast/transport/client.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "ballast/base/check.h"
+#include "ballast/base/rng.h"
+#include "ballast/transport/endpoint.h"
+#include "ballast/transport/grpc/stream.h"
+#include "ballast/wire/limits.h"
+
+namespace ballast::transport {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr milliseconds kLeaveWait{5'000};
+
+tl::unexpected<Trouble> trouble(std::string message) {
+  return tl::unexpected(Trouble{.message = std::move(message)});
+}
+
+// What is known of an update that was sent, or begun to be.
+struct Sent {
+  std::uint64_t sequence = 0;
+  std::optional<server::Verdict> verdict;
+  std::uint64_t staleness = 0;
+};
+
+}  // namespace
+
+class Client::Body {
+ public:
+  explicit Body(const ClientOptions& options)
+      : options_(options), rng_(options.seed), model_(options.dim) {}
+
+  Result<ClientModel> join() {
+    stream_.reset();
+    BALLAST_TRY_STATUS(connect_until_given(true));
+    return model();
+  }
+
+  Result<PushResult> push(std::span<const float> values, std::span<const float> statistics) {
+    Sent sent{.sequence = header_.sequence(), .verdict = {}, .staleness = 0};
+    if (!stream_) return invalid_argument("join before the first push, and after a failure");
+    Attempt<void> done = send(values, statistics);
+    if (done) done = read_verdict(sent);
+    if (done) done = read_model();
+    if (!done) {
+      stream_.reset();
+      if (!done.error().may_retry) return failed(done.error());
+      ++reconnect_count_;
+      pause(done.error().wait);
+      BALLAST_TRY_STATUS(connect_until_given(false));
+      // The verdict was lost on the way, but the server remembers which ticket it took.
+      if (!sent.verdict && header_.accepted_sequence() == sent.sequence) {
+        sent.verdict = server::Verdict::kAccepted;
+      }
+    }
+    return PushResult{.verdict = sent.verdict, .staleness = sent.staleness, .next = model()};
+  }
+
+  void leave() {
+    if (!stream_) return;
+    v1::WorkerMessage message;
+    message.mutable_leave();
+    if (stream_->write(message, kLeaveWait)) stream_->end(kLeaveWait);
+    stream_.reset();
+  }
+
+  std::uint64_t reconnect_count() const { return reconnect_count_; }
+
+ private:
+  ClientModel model() const {
+    return {.run = header_.run(),
+            .incarnation = header_.incarnation(),
+            .version = header_.version(),
+            .count = header_.count(),
+            .values = model_};
+  }
+
+  tl::unexpected<Error> failed(const Trouble& why) const {
+    return io_error(fmt::format("{}: {}", options_.server, why.message));
+  }
+
+  // Tries until there is a model, with pauses that grow and are drawn at random, so that workers
+  // which lost the server together do not come back together.
+  Status connect_until_given(bool is_fresh) {
+    const auto give_up = Clock::now() + options_.patience;
+    for (milliseconds wait = options_.back_off_min;; wait = 2 * wait) {
+      const Attempt<void> done = connect(is_fresh);
+      if (done) return {};
+      stream_.reset();
+      if (!done.error().may_retry || Clock::now() >= give_up) return failed(done.error());
+      wait = std::min(wait, options_.back_off_max);
+      pause(std::max(wait, done.error().wait));
+    }
+  }
+
+  void pause(milliseconds wait) {
+    const double factor = 0.5 + rng_.uniform();
+    std::this_thread::sleep_for(
+        std::chrono::duration<double, std::milli>(factor * static_cast<double>(wait.count())));
+  }
+
+  Attempt<void> connect(bool is_fresh) {
+    BALLAST_TRY(stream_, Stream::open(options_));
+    v1::WorkerMessage message;
+    v1::Join& join = *message.mutable_join();
+    join.set_protocol(wire::kProtocolVersion);
+    join.set_schema_hash(options_.schema_hash);
+    join.set_dim(options_.dim);
+    join.set_statistic_count(options_.statistic_count);
+    join.set_is_fresh(is_fresh);
+    join.set_model_encoding(to_message(options_.model_encoding));
+    BALLAST_TRY_STATUS(stream_->write(message, options_.transfer_max));
+    return read_model();
+  }
+
+  Attempt<void> send(std::span<const float> values, std::span<const float> statistics) {
+    v1::WorkerMessage message;
+    message.mutable_update()->set_ticket(header_.ticket());
+    message.mutable_update()->set_encoding(to_message(options_.update_encoding));
+    BALLAST_TRY_STATUS(stream_->write(message, options_.transfer_max));
+    wire::PayloadWriter chunks(values, statistics, options_.update_encoding);
+    while (!chunks.is_done()) {
+      to_message(chunks.next(), *message.mutable_chunk());
+      BALLAST_TRY_STATUS(stream_->write(message, options_.transfer_max, !chunks.is_done()));
+    }
+    return {};
+  }
+
+  Attempt<void> read_verdict(Sent& sent) {
+    v1::ServerMessage message;
+    BALLAST_TRY_STATUS(stream_->read(message, options_.answer_max));
+    if (!message.has_verdict() || message.verdict().verdict() >= server::kVerdictCount) {
+      return trouble("the server answers out of turn");
+    }
+    sent.verdict = static_cast<server::Verdict>(message.verdict().verdict());
+    sent.staleness = message.verdict().staleness();
+    return {};
+  }
+
+  Attempt<void> read_model() {
+    v1::ServerMessage message;
+    BALLAST_TRY_STATUS(stream_->read(message, options_.answer_max));
+    if (message.has_come_back()) {
+      return tl::unexpected(Trouble{.message = "the server has no model for this worker now",
+                                    .wait = milliseconds(message.come_back().wait_ms())});
+    }
+    if (!message.has_model()) return trouble("the server answers out of turn");
+    header_ = message.model();
+    const auto encoding = from_message(header_.encoding());
+    if (!encoding) return trouble(encoding.error().message);
+    wire::PayloadReader reader(model_, *encoding);
+    while (!reader.is_complete()) {
+      BALLAST_TRY_STATUS(stream_->read(message, options_.transfer_max));
+      if (!message.has_chunk()) return trouble("the server answers out of turn");
+      const Status taken = reader.take(from_message(message.chunk()));
+      if (!taken) return trouble(taken.error().message);
+    }
+    return {};
+  }
+
+  ClientOptions options_;
+  Rng rng_;
+  std::unique_ptr<Stream> stream_;
+  v1::ModelHeader header_;
+  std::vector<float> model_;
+  std::uint64_t reconnect_count_ = 0;
+};
+
+Result<Client> Client::make(const ClientOptions& options) {
+  BALLAST_TRY_STATUS(parse_endpoint(options.server));
+  if (options.dim == 0) return invalid_argument("a network has at least one parameter");
+  if (options.dim + options.statistic_count > wire::kValueCountMax) {
+    return invalid_argument(fmt::format("the network has {} values; {} can be sent at most",
+                                        options.dim + options.statistic_count,
+                                        wire::kValueCountMax));
+  }
+  if (!options.tls && options.name.empty()) {
+    return invalid_argument("without a certificate a worker needs a name");
+  }
+  return Client(std::make_unique<Body>(options));
+}
+
+Client::Client(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&&) noexcept = default;
+Client::~Client() = default;
+
+Result<ClientModel> Client::join() { return body_->join(); }
+
+Result<PushResult> Client::push(std::span<const float> values, std::span<const float> statistics) {
+  return body_->push(values, statistics);
+}
+
+void Client::leave() { body_->leave(); }
+std::uint64_t Client::reconnect_count() const { return body_->reconnect_count(); }
+
+}  // namespace ballast::transport

@@ -1,0 +1,29 @@
+#pragma once
+// How gRPC moves large payloads; its defaults are made for small messages.
+
+#include <grpc/impl/codegen/grpc_types.h>
+#include <grpcpp/impl/codegen/call_op_set.h>
+
+#include <array>
+#include <utility>
+
+namespace ballast::transport {
+
+// For both ends: frames and reads of the size of a chunk, and two chunks on their way at a time.
+inline std::array<std::pair<const char*, int>, 4> flow_arguments() {
+  constexpr int kMegabyte = 1 << 20;
+  return {{{GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMegabyte},
+           {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 2 * kMegabyte},
+           {GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, kMegabyte},
+           {GRPC_ARG_TCP_READ_CHUNK_SIZE, kMegabyte / 4}}};
+}
+
+// A message that more will follow at once need not have left before the next one is given to gRPC,
+// which holds back at most the write buffer above.
+inline grpc::WriteOptions write_options(bool has_followers) {
+  grpc::WriteOptions options;
+  if (has_followers) options.set_buffer_hint();
+  return options;
+}
+
+}  // namespace ballast::transport

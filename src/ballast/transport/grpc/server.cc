@@ -1,0 +1,257 @@
+#include "ballast/transport/server.h"
+
+#include <fmt/core.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "ballast/base/check.h"
+#include "ballast/transport/grpc/credentials.h"
+#include "ballast/transport/grpc/deadline.h"
+#include "ballast/transport/grpc/flow.h"
+#include "ballast/transport/grpc/hmac.h"
+#include "ballast/transport/grpc/session.h"
+#include "ballast/transport/grpc/silence.h"
+#include "ballast/wire/limits.h"
+#include "proto/ballast/v1/parameter_server.grpc.pb.h"
+
+namespace ballast::transport {
+namespace {
+
+constexpr std::chrono::milliseconds kSweepEvery{250};
+constexpr int kSweepsPerIdentification = 4;
+constexpr std::chrono::milliseconds kStopGrace{500};
+
+constexpr const char* kServiceName = "ballast.v1.ParameterServer";
+constexpr const char* kTrainingName = "ballast.v1.Training";
+
+// Turns a stream away before it has cost anything.
+class Refusal final : public grpc::ServerBidiReactor<v1::WorkerMessage, v1::ServerMessage> {
+ public:
+  explicit Refusal(const std::string& message) {
+    Finish({grpc::StatusCode::PERMISSION_DENIED, message});
+  }
+  void OnDone() override { delete this; }
+};
+
+// Who is on the other end: the certificate says it, or, without TLS, a header.
+Result<StreamIdentity> identify(const NetworkServerOptions& options, const Exchange& exchange,
+                                const grpc::CallbackServerContext& context) {
+  StreamIdentity identity;
+  if (options.tls) {
+    const auto found = context.auth_context()->FindPropertyValues("x509_pem_cert");
+    if (found.empty()) return not_found("a certificate is required");
+    identity.certificate.assign(found.front().data(), found.front().size());
+    BALLAST_TRY(identity.name, options.identify(identity.certificate));
+  } else {
+    const auto found = context.client_metadata().find(kNameHeader);
+    if (found == context.client_metadata().end()) {
+      return not_found(fmt::format("say who you are in the header {}", kNameHeader));
+    }
+    identity.name.assign(found->second.data(), found->second.size());
+  }
+  const auto worker = exchange.find(identity.name);
+  if (!worker) return not_found("this worker is not enrolled here");
+  identity.worker = *worker;
+  return identity;
+}
+
+class Service final : public v1::ParameterServer::CallbackService {
+ public:
+  explicit Service(Desk& desk) : desk_(desk) {
+    desk_.on_done = [this](Session* session) {
+      const std::lock_guard lock(mutex_);
+      sessions_.erase(session);
+    };
+  }
+
+  grpc::ServerBidiReactor<v1::WorkerMessage, v1::ServerMessage>* Train(
+      grpc::CallbackServerContext* context) override {
+    auto identity = identify(desk_.options, *desk_.exchange, *context);
+    if (!identity) {
+      ++desk_.streams_refused;
+      return new Refusal(identity.error().message);
+    }
+    ++desk_.streams_opened;
+    const auto session = std::make_shared<Session>(desk_, *context, *std::move(identity));
+    {
+      const std::lock_guard lock(mutex_);
+      sessions_.emplace(session.get(), session);
+    }
+    session->start();
+    return session.get();
+  }
+
+  std::vector<std::shared_ptr<Session>> sessions() {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::shared_ptr<Session>> all;
+    for (const auto& [pointer, session] : sessions_) all.push_back(session);
+    return all;
+  }
+
+ private:
+  Desk& desk_;
+  std::mutex mutex_;
+  std::unordered_map<Session*, std::shared_ptr<Session>> sessions_;
+};
+
+int milliseconds(std::chrono::milliseconds duration) { return static_cast<int>(duration.count()); }
+
+// Everything a peer could make gRPC spend: memory, time, streams, metadata.
+void apply(const NetworkLimits& limits, grpc::ServerBuilder& builder) {
+  grpc::ResourceQuota quota("ballast");
+  quota.Resize(limits.memory_bytes_max);
+  builder.SetResourceQuota(quota);
+  builder.SetMaxReceiveMessageSize(wire::kMessageBytesMax);
+  // Messages that come compressed are refused unread: what they unpack to has no bound.
+  builder.AddChannelArgument(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, limits.streams_per_connection_max);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, limits.metadata_bytes_max);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             milliseconds(limits.handshake_max));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                             milliseconds(limits.connection_idle_max));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 2);
+  for (const auto& [name, value] : flow_arguments()) builder.AddChannelArgument(name, value);
+}
+
+}  // namespace
+
+class NetworkServer::Body {
+ public:
+  Body(const NetworkServerOptions& options, wire::Mac mac, server::Coordinator coordinator,
+       ExchangeOptions exchange_options)
+      : exchange_(std::move(coordinator), std::move(exchange_options)), service_(desk_) {
+    desk_.options = options;
+    desk_.mac = std::move(mac);
+    desk_.exchange = &exchange_;
+  }
+  ~Body() { stop(); }
+
+  Status start(std::unique_ptr<Listener> listener,
+               std::shared_ptr<grpc::ServerCredentials> credentials) {
+    silence_grpc();
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::ServerBuilder builder;
+    apply(desk_.options.limits, builder);
+    builder.RegisterService(&service_);
+    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        std::move(credentials));
+    server_ = builder.BuildAndStart();
+    if (!server_) return io_error("gRPC refuses to start a server");
+    server_->GetHealthCheckService()->SetServingStatus(kServiceName, true);
+    listener_ = std::move(listener);
+    listener_->start([this](int descriptor) { take(descriptor); });
+    sweeper_ = std::thread([this] { sweep(); });
+    return {};
+  }
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_stopping_ = true;
+    }
+    wake_.notify_one();
+    if (listener_) listener_->stop();
+    exchange_.stop();
+    if (server_) server_->Shutdown(deadline_after(kStopGrace));
+    if (sweeper_.joinable()) sweeper_.join();
+    server_.reset();
+  }
+
+  NetworkCounts counts() const {
+    return {.connections = listener_->counts(),
+            .streams_opened = desk_.streams_opened,
+            .streams_refused = desk_.streams_refused,
+            .streams_stalled = desk_.streams_stalled,
+            .joins_refused = desk_.joins_refused};
+  }
+
+  void set_training_health(bool is_stepping) {
+    const std::lock_guard lock(mutex_);
+    if (is_stopping_) return;
+    server_->GetHealthCheckService()->SetServingStatus(kTrainingName, is_stepping);
+  }
+
+  std::uint16_t port() const { return listener_->port(); }
+  Exchange& exchange() { return exchange_; }
+
+ private:
+  void take(int descriptor) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = descriptor;
+    acceptor_->HandleNewConnection(&connection);
+  }
+
+  void sweep() {
+    std::unique_lock lock(mutex_);
+    for (int round = 0; !wake_.wait_for(lock, kSweepEvery, [&] { return is_stopping_; }); ++round) {
+      for (const auto& session : service_.sessions()) {
+        session->end_if_stalled(Clock::now());
+        if (round % kSweepsPerIdentification == 0) session->end_if_revoked();
+      }
+    }
+  }
+
+  Desk desk_;
+  Exchange exchange_;
+  Service service_;
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<grpc::Server> server_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool is_stopping_ = false;
+  std::thread sweeper_;
+};
+
+Result<NetworkServer> NetworkServer::start(const NetworkServerOptions& options,
+                                           server::Coordinator coordinator,
+                                           ExchangeOptions exchange) {
+  BALLAST_CHECK(!options.tls || options.identify, "certificates need somebody who reads them");
+  const std::uint64_t values =
+      coordinator.server().dim() + coordinator.server().options().statistic_count;
+  if (values > wire::kValueCountMax) {
+    return invalid_argument(fmt::format("the network has {} values; {} can be sent at most", values,
+                                        wire::kValueCountMax));
+  }
+  std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
+  if (options.tls) {
+    BALLAST_TRY(credentials, make_server_credentials(*options.tls));
+  }
+  BALLAST_TRY(auto listener, Listener::open({.address = options.listen,
+                                             .connections_max = options.limits.connections_max,
+                                             .connections_per_address_max =
+                                                 options.limits.connections_per_address_max,
+                                             .is_loopback_only = !options.tls}));
+  BALLAST_TRY(auto mac, make_ticket_mac());
+  auto body =
+      std::make_unique<Body>(options, std::move(mac), std::move(coordinator), std::move(exchange));
+  BALLAST_TRY_STATUS(body->start(std::move(listener), std::move(credentials)));
+  return NetworkServer(std::move(body));
+}
+
+NetworkServer::NetworkServer(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+NetworkServer::NetworkServer(NetworkServer&&) noexcept = default;
+NetworkServer& NetworkServer::operator=(NetworkServer&&) noexcept = default;
+NetworkServer::~NetworkServer() = default;
+
+std::uint16_t NetworkServer::port() const { return body_->port(); }
+Exchange& NetworkServer::exchange() { return body_->exchange(); }
+NetworkCounts NetworkServer::counts() const { return body_->counts(); }
+void NetworkServer::set_training_health(bool is_stepping) {
+  body_->set_training_health(is_stepping);
+}
+void NetworkServer::stop() { body_->stop(); }
+
+}  // namespace ballast::transport

@@ -1,0 +1,310 @@
+#include "ballast/transport/grpc/session.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "ballast/transport/grpc/flow.h"
+#include "ballast/wire/limits.h"
+
+namespace ballast::transport {
+namespace {
+
+using grpc::StatusCode;
+
+// How long a held worker stays away before it asks again.
+constexpr std::uint32_t kComeBackMs = 1000;
+
+tl::unexpected<grpc::Status> refusal(StatusCode code, std::string message) {
+  return tl::unexpected(grpc::Status(code, std::move(message)));
+}
+
+grpc::Status status_of(Close why) {
+  switch (why) {
+    case Close::kReplaced:
+      return {StatusCode::ABORTED, "a newer stream of this worker took over"};
+    case Close::kEvicted:
+      return {StatusCode::DEADLINE_EXCEEDED, "silent for too long; join again"};
+    case Close::kComeBack:
+      return grpc::Status::OK;
+    case Close::kStopping:
+      break;
+  }
+  return {StatusCode::UNAVAILABLE, "the server stops"};
+}
+
+}  // namespace
+
+Session::Session(Desk& desk, grpc::CallbackServerContext& context, StreamIdentity identity)
+    : desk_(desk), context_(context), identity_(std::move(identity)), phase_since_(Clock::now()) {}
+
+void Session::start() { StartRead(&incoming_); }
+
+void Session::OnReadDone(bool ok) {
+  Handled handled = ok ? handle(incoming_)
+                       : Handled(refusal(StatusCode::CANCELLED, "the worker ended the stream"));
+  const std::lock_guard lock(mutex_);
+  if (!handled) {
+    finish(std::move(handled).error());
+  } else if (*handled && !end_) {
+    StartRead(&incoming_);
+  }
+}
+
+Session::Handled Session::handle(const v1::WorkerMessage& message) {
+  const Phase now = phase();
+  if (now == Phase::kJoining && message.has_join()) return on_join(message.join());
+  if (now == Phase::kComputing && message.has_update()) return on_update_header(message.update());
+  if (now == Phase::kReceiving && message.has_chunk()) return on_chunk(message.chunk());
+  if (now == Phase::kComputing && message.has_leave()) {
+    has_left_ = true;
+    return tl::unexpected(grpc::Status::OK);
+  }
+  if (has_joined_) desk_.exchange->refuse(identity_.worker, server::Verdict::kMalformed);
+  return refusal(StatusCode::INVALID_ARGUMENT, "a message out of turn");
+}
+
+grpc::Status Session::check(const v1::Join& join) const {
+  const auto wrong = [](std::string message) {
+    return grpc::Status(StatusCode::FAILED_PRECONDITION, std::move(message));
+  };
+  if (join.protocol() != wire::kProtocolVersion) {
+    return wrong(fmt::format("the worker speaks protocol {}, the server {}; update the older one",
+                             join.protocol(), wire::kProtocolVersion));
+  }
+  const Exchange& exchange = *desk_.exchange;
+  if (join.dim() != exchange.dim() || join.statistic_count() != exchange.statistic_count()) {
+    return wrong(fmt::format(
+        "the worker's network has {} parameters and {} statistics, the "
+        "server's {} and {}; train the same network",
+        join.dim(), join.statistic_count(), exchange.dim(), exchange.statistic_count()));
+  }
+  if (join.schema_hash() != desk_.options.schema_hash) {
+    return wrong("the worker's network has other tensors than the server's; train the same one");
+  }
+  return grpc::Status::OK;
+}
+
+Session::Handled Session::on_join(const v1::Join& join) {
+  const auto encoding = from_message(join.model_encoding());
+  grpc::Status status =
+      encoding ? check(join)
+               : grpc::Status(StatusCode::FAILED_PRECONDITION, encoding.error().message);
+  if (!status.ok()) {
+    ++desk_.joins_refused;
+    return tl::unexpected(std::move(status));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    model_encoding_ = *encoding;
+    enter_locked(Phase::kWaiting);
+  }
+  has_joined_ = true;
+  desk_.exchange->join(identity_.worker, shared_from_this(),
+                       join.is_fresh() ? server::Memory::kFresh : server::Memory::kKept);
+  return false;
+}
+
+Session::Handled Session::on_update_header(const v1::UpdateHeader& header) {
+  if (is_revoked()) {
+    return refusal(StatusCode::PERMISSION_DENIED, "the certificate was revoked");
+  }
+  auto ticket = wire::open_ticket(bytes_of(header.ticket()), desk_.options.run, desk_.mac);
+  if (!ticket) {
+    desk_.exchange->refuse(identity_.worker, server::Verdict::kForged);
+    return refusal(StatusCode::INVALID_ARGUMENT, std::move(ticket).error().message);
+  }
+  ticket_ = *ticket;
+  const auto encoding = from_message(header.encoding());
+  if (!encoding) {
+    desk_.exchange->refuse(identity_.worker, server::Verdict::kMalformed);
+    return refusal(StatusCode::INVALID_ARGUMENT, encoding.error().message);
+  }
+  encoding_ = *encoding;
+  enter(Phase::kReceiving);
+  if (Status begun = desk_.exchange->begin_update(identity_.worker, *this, encoding_); !begun) {
+    return refusal(StatusCode::ABORTED, std::move(begun).error().message);
+  }
+  return true;
+}
+
+Session::Handled Session::on_chunk(const v1::Chunk& chunk) {
+  const wire::Chunk view = from_message(chunk);
+  {
+    // With the last chunk the turn is the exchange's, which may deliver before take_chunk()
+    // returns.
+    const std::lock_guard lock(mutex_);
+    phase_bytes_ += view.bytes.size();
+    const std::uint64_t total = desk_.exchange->dim() + desk_.exchange->statistic_count();
+    const bool is_last = view.offset + view.bytes.size() / value_bytes(encoding_) == total;
+    if (is_last) enter_locked(Phase::kWaiting);
+  }
+  auto complete = desk_.exchange->take_chunk(identity_.worker, shared_from_this(), ticket_, view);
+  if (complete) return !*complete;
+  if (complete.error().code == ErrorCode::kNotFound) {
+    return refusal(StatusCode::ABORTED, std::move(complete).error().message);
+  }
+  desk_.exchange->refuse(identity_.worker, server::Verdict::kMalformed);
+  return refusal(StatusCode::INVALID_ARGUMENT, std::move(complete).error().message);
+}
+
+void Session::deliver(Delivery delivery) {
+  const std::lock_guard lock(mutex_);
+  if (end_) return;
+  enter_locked(Phase::kSending);
+  if (delivery.verdict) {
+    outbox_.verdict.emplace();
+    outbox_.verdict->set_verdict(static_cast<std::uint32_t>(*delivery.verdict));
+    outbox_.verdict->set_staleness(delivery.staleness);
+  }
+  outbox_.assignment = std::move(delivery.next);
+  if (!is_writing_) write_next();
+}
+
+void Session::close(Close why) {
+  const std::lock_guard lock(mutex_);
+  if (end_) return;
+  if (why != Close::kComeBack) return finish(status_of(why));
+  outbox_.has_come_back = true;
+  if (!is_writing_) write_next();
+}
+
+void Session::write_next() {
+  const bool has_come_back = outbox_.has_come_back;
+  if (fill_outgoing()) {
+    is_writing_ = true;
+    StartWrite(&outgoing_, write_options(outgoing_.has_chunk() && !outbox_.chunks.is_done()));
+  } else if (outbox_.model.values) {
+    outbox_.model = {};
+    enter_locked(Phase::kComputing);
+    StartRead(&incoming_);
+  } else if (has_come_back) {
+    finish(grpc::Status::OK);
+  } else {
+    enter_locked(Phase::kWaiting);
+  }
+}
+
+// Puts the next message together; false if there is none.
+bool Session::fill_outgoing() {
+  if (outbox_.verdict) {
+    *outgoing_.mutable_verdict() = *std::exchange(outbox_.verdict, std::nullopt);
+  } else if (outbox_.assignment) {
+    const server::Assignment assignment = *std::exchange(outbox_.assignment, std::nullopt);
+    outbox_.model = assignment.model;
+    outbox_.chunks = wire::PayloadWriter(*assignment.model.values, {}, model_encoding_);
+    fill_header(assignment);
+  } else if (!outbox_.chunks.is_done()) {
+    to_message(outbox_.chunks.next(), *outgoing_.mutable_chunk());
+  } else if (outbox_.has_come_back && !outgoing_.has_come_back()) {
+    outgoing_.mutable_come_back()->set_wait_ms(kComeBackMs);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void Session::fill_header(const server::Assignment& assignment) {
+  const wire::TicketBytes ticket =
+      wire::seal_ticket(assignment.ticket, desk_.options.run, desk_.mac);
+  v1::ModelHeader& header = *outgoing_.mutable_model();
+  header.set_run(desk_.options.run);
+  header.set_incarnation(assignment.ticket.incarnation);
+  header.set_version(assignment.model.version);
+  header.set_sequence(assignment.ticket.sequence);
+  header.set_ticket(ticket.data(), ticket.size());
+  header.set_count(assignment.count);
+  header.set_accepted_sequence(assignment.accepted_sequence);
+  header.set_encoding(to_message(model_encoding_));
+}
+
+void Session::OnWriteDone(bool ok) {
+  const std::lock_guard lock(mutex_);
+  is_writing_ = false;
+  phase_bytes_ += outgoing_.has_chunk() ? outgoing_.chunk().values().size() : 0;
+  if (end_) {
+    Finish(*end_);
+  } else if (!ok) {
+    finish({StatusCode::CANCELLED, "the worker is gone"});
+  } else {
+    write_next();
+  }
+}
+
+// A status cannot overtake a message that is being written, so it waits for OnWriteDone().
+void Session::finish(grpc::Status status) {
+  if (end_) return;
+  end_ = std::move(status);
+  if (!is_writing_) Finish(*end_);
+}
+
+// Does not wait for a peer that does not read.
+void Session::finish_now(grpc::Status status) {
+  finish(std::move(status));
+  if (is_writing_) context_.TryCancel();
+}
+
+void Session::OnCancel() {
+  const std::lock_guard lock(mutex_);
+  finish({StatusCode::CANCELLED, "the worker is gone"});
+}
+
+void Session::OnDone() {
+  const std::shared_ptr<Session> self = shared_from_this();
+  if (has_joined_) desk_.exchange->end(identity_.worker, self, has_left_);
+  desk_.on_done(this);
+}
+
+void Session::end_if_stalled(Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  if (!is_stalled(now)) return;
+  if (!end_) ++desk_.streams_stalled;
+  finish_now({StatusCode::DEADLINE_EXCEEDED, "too slow; the stream was dropped"});
+}
+
+void Session::end_if_revoked() {
+  if (!is_revoked()) return;
+  const std::lock_guard lock(mutex_);
+  finish_now({StatusCode::PERMISSION_DENIED, "the certificate was revoked"});
+}
+
+bool Session::is_stalled(Clock::time_point now) const {
+  const NetworkLimits& limits = desk_.options.limits;
+  const auto elapsed = now - phase_since_;
+  switch (phase_) {
+    case Phase::kJoining:
+      return elapsed > limits.handshake_max;
+    case Phase::kSending:
+    case Phase::kReceiving:
+      return elapsed > limits.stall_grace + std::chrono::milliseconds(1000 * phase_bytes_ /
+                                                                      limits.bytes_per_second_min);
+    case Phase::kWaiting:
+    case Phase::kComputing:
+      return false;
+  }
+  return false;
+}
+
+bool Session::is_revoked() const {
+  if (identity_.certificate.empty()) return false;
+  const Result<std::string> name = desk_.options.identify(identity_.certificate);
+  return !name || *name != identity_.name;
+}
+
+Session::Phase Session::phase() {
+  const std::lock_guard lock(mutex_);
+  return phase_;
+}
+
+void Session::enter(Phase phase) {
+  const std::lock_guard lock(mutex_);
+  enter_locked(phase);
+}
+
+void Session::enter_locked(Phase phase) {
+  phase_ = phase;
+  phase_since_ = Clock::now();
+  phase_bytes_ = 0;
+}
+
+}  // namespace ballast::transport

@@ -1,0 +1,135 @@
+#pragma once
+// One stream of one worker, on the server: the turns of the protocol as a state machine.
+//
+//   joining --Join--> waiting --(assignment)--> sending --> computing --UpdateHeader--> receiving
+//                        ^                                     |                            |
+//                        +----------- last chunk --------------|----------------------------+
+//                                                              +--Leave--> ended
+//
+// The two sides take turns, so there is never a read and a write under way at once. gRPC buffers
+// nothing for a stream that nobody reads from.
+//
+// Thread-safety: gRPC calls the On... functions, the exchange deliver() and close(), the server
+// end_if...(), each from threads of their own.
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "ballast/transport/exchange.h"
+#include "ballast/transport/grpc/messages.h"
+#include "ballast/transport/server.h"
+#include "ballast/wire/ticket.h"
+
+namespace ballast::transport {
+
+class Session;
+
+// What the streams of a server share. Outlives them.
+struct Desk {
+  NetworkServerOptions options;
+  wire::Mac mac;
+  Exchange* exchange = nullptr;
+  std::function<void(Session*)> on_done;  // the stream is over; the last thing it does
+  std::atomic<std::uint64_t> streams_opened = 0;
+  std::atomic<std::uint64_t> streams_refused = 0;
+  std::atomic<std::uint64_t> streams_stalled = 0;
+  std::atomic<std::uint64_t> joins_refused = 0;
+};
+
+// Whose stream it is.
+struct StreamIdentity {
+  std::uint32_t worker = 0;
+  std::string name;
+  std::string certificate;  // empty without TLS
+};
+
+using Clock = std::chrono::steady_clock;
+
+class Session final : public grpc::ServerBidiReactor<v1::WorkerMessage, v1::ServerMessage>,
+                      public Peer,
+                      public std::enable_shared_from_this<Session> {
+ public:
+  Session(Desk& desk, grpc::CallbackServerContext& context, StreamIdentity identity);
+
+  // Reads the first message. Requires: a shared_ptr owns this.
+  void start();
+
+  // Ends the stream if it stalls.
+  void end_if_stalled(Clock::time_point now);
+
+  // Ends the stream if its certificate was revoked meanwhile.
+  void end_if_revoked();
+
+  void deliver(Delivery delivery) override;
+  void close(Close why) override;
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  enum class Phase : std::uint8_t { kJoining, kWaiting, kSending, kComputing, kReceiving };
+
+  // What is still to be written, in this order.
+  struct Outbox {
+    std::optional<v1::Verdict> verdict;
+    std::optional<server::Assignment> assignment;
+    wire::PayloadWriter chunks;
+    server::Snapshot model;  // keeps alive what the chunks are cut from
+    bool has_come_back = false;
+  };
+
+  // Each handles one message and says whether to read on; an error ends the stream.
+  using Handled = tl::expected<bool, grpc::Status>;
+  Handled handle(const v1::WorkerMessage& message);
+  Handled on_join(const v1::Join& join);
+  Handled on_update_header(const v1::UpdateHeader& header);
+  Handled on_chunk(const v1::Chunk& chunk);
+  grpc::Status check(const v1::Join& join) const;
+
+  Phase phase();
+  void enter(Phase phase);
+  bool is_stalled(Clock::time_point now) const;
+  bool is_revoked() const;
+
+  // Require: mutex_ is held.
+  void enter_locked(Phase phase);
+  void write_next();
+  bool fill_outgoing();
+  void fill_header(const server::Assignment& assignment);
+  void finish(grpc::Status status);
+  void finish_now(grpc::Status status);
+
+  Desk& desk_;
+  grpc::CallbackServerContext& context_;
+  const StreamIdentity identity_;
+
+  // Touched in turns, by reads only.
+  v1::WorkerMessage incoming_;
+  wire::Ticket ticket_;
+  wire::Encoding encoding_ = wire::Encoding::kFloat32;  // of the update
+  bool has_joined_ = false;
+  bool has_left_ = false;
+
+  std::mutex mutex_;
+  // Behind mutex_.
+  v1::ServerMessage outgoing_;  // not touched while it is being written
+  Outbox outbox_;
+  wire::Encoding model_encoding_ = wire::Encoding::kFloat32;
+  bool is_writing_ = false;
+  std::optional<grpc::Status> end_;  // set once; nothing is started after that
+  Phase phase_ = Phase::kJoining;
+  Clock::time_point phase_since_;
+  std::uint64_t phase_bytes_ = 0;
+};
+
+}  // namespace ballast::transport

@@ -1,0 +1,134 @@
+#include "ballast/transport/grpc/stream.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "ballast/transport/grpc/credentials.h"
+#include "ballast/transport/grpc/deadline.h"
+#include "ballast/transport/grpc/flow.h"
+#include "ballast/transport/grpc/silence.h"
+#include "ballast/wire/limits.h"
+
+namespace ballast::transport {
+namespace {
+
+grpc::ChannelArguments channel_arguments(const ClientOptions& options) {
+  grpc::ChannelArguments arguments;
+  if (!options.server_name.empty()) arguments.SetSslTargetNameOverride(options.server_name);
+  arguments.SetMaxReceiveMessageSize(wire::kMessageBytesMax);
+  arguments.SetCompressionAlgorithm(GRPC_COMPRESS_NONE);
+  // Retrying is our own business; gRPC's would keep a copy of what was sent.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  // Several clients of one process are several workers, each with a connection of its own.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  for (const auto& [name, value] : flow_arguments()) arguments.SetInt(name, value);
+  return arguments;
+}
+
+bool may_retry(grpc::StatusCode code) {
+  switch (code) {
+    case grpc::StatusCode::ABORTED:  // another process has our name
+    case grpc::StatusCode::FAILED_PRECONDITION:
+    case grpc::StatusCode::INVALID_ARGUMENT:
+    case grpc::StatusCode::PERMISSION_DENIED:
+    case grpc::StatusCode::UNAUTHENTICATED:
+    case grpc::StatusCode::UNIMPLEMENTED:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// False after the first failure: when to try again is decided by the caller.
+bool is_connected(grpc::Channel& channel, std::chrono::milliseconds wait_max) {
+  const gpr_timespec deadline = deadline_after(wait_max);
+  while (true) {
+    const grpc_connectivity_state state = channel.GetState(true);
+    if (state == GRPC_CHANNEL_READY) return true;
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE) return false;
+    if (!channel.WaitForStateChange(state, deadline)) return false;
+  }
+}
+
+}  // namespace
+
+Attempt<std::unique_ptr<Stream>> Stream::open(const ClientOptions& options) {
+  silence_grpc();
+  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
+  if (options.tls) {
+    auto made = make_client_credentials(*options.tls);
+    if (!made) return tl::unexpected(Trouble{.may_retry = false, .message = made.error().message});
+    credentials = *std::move(made);
+  }
+  std::unique_ptr<Stream> stream(new Stream);
+  stream->channel_ =
+      grpc::CreateCustomChannel(options.server, credentials, channel_arguments(options));
+  if (!options.tls) stream->context_.AddMetadata(kNameHeader, options.name);
+  if (!is_connected(*stream->channel_, options.connect_max)) {
+    return tl::unexpected(Trouble{.message = fmt::format("cannot reach {}", options.server)});
+  }
+  const auto stub = v1::ParameterServer::NewStub(stream->channel_);
+  stream->call_ = stub->PrepareAsyncTrain(&stream->context_, &stream->queue_);
+  stream->call_->StartCall(stream.get());
+  if (!stream->wait(options.connect_max)) return tl::unexpected(stream->trouble());
+  return stream;
+}
+
+Stream::~Stream() {
+  if (call_ && !is_finished_) {
+    context_.TryCancel();
+    grpc::Status status;
+    call_->Finish(&status, this);
+    wait(std::chrono::seconds(10));
+  }
+  queue_.Shutdown();
+}
+
+// Waits for the one operation under way. After too long everything is cancelled, which ends it.
+bool Stream::wait(std::chrono::milliseconds wait_max) {
+  void* tag = nullptr;
+  bool is_ok = false;
+  const auto status = queue_.AsyncNext(&tag, &is_ok, deadline_after(wait_max));
+  if (status == grpc::CompletionQueue::GOT_EVENT) return is_ok;
+  is_timed_out_ = true;
+  context_.TryCancel();
+  queue_.Next(&tag, &is_ok);
+  return false;
+}
+
+Attempt<void> Stream::write(const v1::WorkerMessage& message, std::chrono::milliseconds wait_max,
+                            bool has_followers) {
+  call_->Write(message, write_options(has_followers), this);
+  if (!wait(wait_max)) return tl::unexpected(trouble());
+  return {};
+}
+
+Attempt<void> Stream::read(v1::ServerMessage& message, std::chrono::milliseconds wait_max) {
+  call_->Read(&message, this);
+  if (!wait(wait_max)) return tl::unexpected(trouble());
+  return {};
+}
+
+Trouble Stream::trouble() {
+  grpc::Status status;
+  call_->Finish(&status, this);
+  wait(std::chrono::seconds(10));
+  is_finished_ = true;
+  if (is_timed_out_) return {.message = "the server does not answer"};
+  return {.may_retry = may_retry(status.error_code()), .message = status.error_message()};
+}
+
+void Stream::end(std::chrono::milliseconds wait_max) {
+  call_->WritesDone(this);
+  if (!wait(wait_max)) return;
+  grpc::Status status;
+  call_->Finish(&status, this);
+  wait(wait_max);
+  is_finished_ = true;
+}
+
+}  // namespace ballast::transport

@@ -1,0 +1,97 @@
+#pragma once
+// The parameter server on the network: an Exchange behind gRPC with mutual TLS.
+//
+// Threads: gRPC's own, a fixed few (its callback API is used, so a stream that waits costs no
+// thread); one that accepts connections; one that looks for stalled streams; the exchange's.
+//
+// Thread-safety: every function may be called from any thread.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ballast/base/error.h"
+#include "ballast/server/coordinator.h"
+#include "ballast/transport/exchange.h"
+#include "ballast/transport/listener.h"
+
+namespace ballast::transport {
+
+// PEM files. The server reads them again when they change.
+struct TlsFiles {
+  std::string authority;    // certificate of the CA that signs the other side
+  std::string certificate;  // one's own
+  std::string key;
+};
+
+// The enrolled name a client certificate (PEM) stands for; an error if it is revoked or not one of
+// ours. Asked when a stream begins, with every update, and every second for streams that live, by
+// several threads at once.
+using Identify = std::function<Result<std::string>(std::string_view certificate)>;
+
+struct NetworkLimits {
+  std::size_t connections_max = 1024;
+  std::size_t connections_per_address_max = 256;
+  int streams_per_connection_max = 4;
+  std::size_t memory_bytes_max = std::size_t{256} << 20;  // of all that gRPC buffers
+  int metadata_bytes_max = 8192;
+  std::chrono::milliseconds handshake_max{10'000};  // TLS, HTTP/2, and again for the join
+  // A transfer may take grace + bytes / rate; slower streams are dropped.
+  std::chrono::milliseconds stall_grace{20'000};
+  std::uint64_t bytes_per_second_min = 64 * 1024;
+  std::chrono::milliseconds connection_idle_max{60'000};  // without a stream
+};
+
+struct NetworkServerOptions {
+  std::string listen = "127.0.0.1:0";
+  std::string run = {};  // names this training; part of every ticket
+  std::uint64_t schema_hash = 0;
+  // None: no encryption; only loopback addresses, and a worker is whoever its header
+  // `ballast-worker` says.
+  std::optional<TlsFiles> tls = {};
+  Identify identify = {};  // required with tls
+  NetworkLimits limits = {};
+};
+
+struct NetworkCounts {
+  ListenerCounts connections;
+  std::uint64_t streams_opened = 0;
+  std::uint64_t streams_refused = 0;  // unknown or revoked
+  std::uint64_t streams_stalled = 0;
+  std::uint64_t joins_refused = 0;  // another protocol or another network
+};
+
+class NetworkServer {
+ public:
+  // Listens and serves. Refuses wrong addresses, unreadable certificates, and serving without
+  // certificates on an address that others can reach.
+  static Result<NetworkServer> start(const NetworkServerOptions& options,
+                                     server::Coordinator coordinator, ExchangeOptions exchange);
+
+  NetworkServer(NetworkServer&&) noexcept;
+  NetworkServer& operator=(NetworkServer&&) noexcept;
+  ~NetworkServer();
+
+  std::uint16_t port() const;
+  Exchange& exchange();
+  NetworkCounts counts() const;
+
+  // Whether training moves, for grpc.health.v1 under the name "ballast.v1.Training".
+  void set_training_health(bool is_stepping);
+
+  // Ends the streams and the threads; what was complete is still judged.
+  void stop();
+
+ private:
+  class Body;
+  explicit NetworkServer(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace ballast::transport

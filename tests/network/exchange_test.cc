@@ -1,0 +1,211 @@
+// The exchange with peers that only write down what they are told: no sockets, real threads.
+
+#include "ballast/transport/exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "tests/network/test_network.h"
+
+namespace ballast::transport {
+namespace {
+
+using server::Memory;
+using server::Verdict;
+using std::chrono::milliseconds;
+
+class Notebook final : public Peer {
+ public:
+  void deliver(Delivery delivery) override {
+    const std::lock_guard lock(mutex_);
+    deliveries_.push_back(std::move(delivery));
+    changed_.notify_all();
+  }
+  void close(Close why) override {
+    const std::lock_guard lock(mutex_);
+    closed_ = why;
+    changed_.notify_all();
+  }
+  // The next delivery, within two seconds and unless closed before.
+  std::optional<Delivery> next() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(2),
+                      [&] { return !deliveries_.empty() || closed_.has_value(); });
+    if (deliveries_.empty()) return std::nullopt;
+    Delivery delivery = std::move(deliveries_.front());
+    deliveries_.erase(deliveries_.begin());
+    return delivery;
+  }
+  std::optional<Close> closed() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(2), [&] { return closed_.has_value(); });
+    return closed_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Delivery> deliveries_;
+  std::optional<Close> closed_;
+};
+
+using NotebookPointer = std::shared_ptr<Notebook>;
+
+Result<bool> send(Exchange& exchange, std::uint32_t worker, const NotebookPointer& peer,
+                  const wire::Ticket& ticket, const Values& values) {
+  BALLAST_TRY_STATUS(exchange.begin_update(worker, *peer, wire::Encoding::kFloat32));
+  wire::PayloadWriter chunks(values, {}, wire::Encoding::kFloat32);
+  bool is_complete = false;
+  while (!chunks.is_done()) {
+    BALLAST_TRY(is_complete, exchange.take_chunk(worker, peer, ticket, chunks.next()));
+  }
+  return is_complete;
+}
+
+std::uint64_t accepted_count(Exchange& exchange) {
+  std::uint64_t count = 0;
+  exchange.inspect([&](const server::Coordinator& coordinator) {
+    count = coordinator.server().accepted_count();
+  });
+  return count;
+}
+
+TEST(Exchange, AWorkerGetsAModelThenAVerdictWithTheNext) {
+  const TestSetting setting;
+  Exchange exchange(make_coordinator(setting), {});
+  const auto peer = std::make_shared<Notebook>();
+  exchange.join(0, peer, Memory::kFresh);
+  const auto first = peer->next();
+  ASSERT_TRUE(first && first->next);
+  EXPECT_EQ(first->verdict, std::nullopt);
+  EXPECT_TRUE(send(exchange, 0, peer, first->next->ticket, Values(setting.dim, 1.0f)).value());
+  const auto second = peer->next();
+  ASSERT_TRUE(second && second->next);
+  EXPECT_EQ(second->verdict, Verdict::kAccepted);
+  EXPECT_EQ(second->next->model.version, 1u);
+  EXPECT_EQ(second->next->count, 1u);
+}
+
+TEST(Exchange, AReplacedPeerCannotWriteAnyMore) {
+  const TestSetting setting;
+  Exchange exchange(make_coordinator(setting), {});
+  const auto older = std::make_shared<Notebook>(), newer = std::make_shared<Notebook>();
+  exchange.join(0, older, Memory::kFresh);
+  const auto ticket = older->next().value().next.value().ticket;
+  ASSERT_TRUE(exchange.begin_update(0, *older, wire::Encoding::kFloat32));
+  exchange.join(0, newer, Memory::kFresh);
+  EXPECT_EQ(older->closed(), Close::kReplaced);
+  ASSERT_TRUE(newer->next());
+  const Values values(setting.dim, 1.0f);
+  wire::PayloadWriter chunks(values, {}, wire::Encoding::kFloat32);
+  const auto late = exchange.take_chunk(0, older, ticket, chunks.next());
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, ErrorCode::kNotFound);
+  exchange.end(0, older, false);
+  EXPECT_EQ(accepted_count(exchange), 0u);
+}
+
+TEST(Exchange, HalfAnUpdateLeavesTheLiveRowAlone) {
+  const TestSetting setting{.dim = 300'000};
+  Exchange exchange(make_coordinator(setting), {});
+  const auto peer = std::make_shared<Notebook>();
+  exchange.join(0, peer, Memory::kFresh);
+  auto ticket = peer->next().value().next.value().ticket;
+  ASSERT_TRUE(send(exchange, 0, peer, ticket, Values(setting.dim, 1.0f)));
+  ticket = peer->next().value().next.value().ticket;
+  ASSERT_TRUE(exchange.begin_update(0, *peer, wire::Encoding::kFloat32));
+  const Values other(setting.dim, 2.0f);
+  wire::PayloadWriter chunks(other, {}, wire::Encoding::kFloat32);
+  EXPECT_FALSE(exchange.take_chunk(0, peer, ticket, chunks.next()).value());
+  exchange.inspect([&](const server::Coordinator& coordinator) {
+    EXPECT_EQ(coordinator.server().row(0)[0], 1.0f);
+  });
+}
+
+TEST(Exchange, TheJournalHearsOfAnUpdateBeforeItsWorker) {
+  const TestSetting setting;
+  const auto peer = std::make_shared<Notebook>();
+  std::atomic<bool> is_journalled = false;
+  ExchangeHooks hooks;
+  hooks.judged = [&](const server::Coordinator&, const JudgedUpdate& update) {
+    EXPECT_EQ(update.outcome.verdict, Verdict::kAccepted);
+    EXPECT_EQ(update.values[0], 3.0f);
+    std::this_thread::sleep_for(milliseconds(50));
+    is_journalled = true;
+  };
+  Exchange exchange(make_coordinator(setting), {.hooks = hooks});
+  exchange.join(0, peer, Memory::kFresh);
+  const auto ticket = peer->next().value().next.value().ticket;
+  ASSERT_TRUE(send(exchange, 0, peer, ticket, Values(setting.dim, 3.0f)));
+  ASSERT_TRUE(peer->next());
+  EXPECT_TRUE(is_journalled);
+}
+
+TEST(Exchange, HeldPeersAreSentAwayAfterAWhileAndReleasedByOthers) {
+  const TestSetting setting{.weights = server::CappedWeights{.f = 1, .share = 0.34}};
+  Exchange exchange(make_coordinator(setting), {.hold_max = milliseconds(500)});
+  std::vector<NotebookPointer> peers;
+  for (std::uint32_t worker = 0; worker < 3; ++worker) {
+    peers.push_back(std::make_shared<Notebook>());
+    exchange.join(worker, peers.back(), Memory::kFresh);
+    const auto ticket = peers.back()->next().value().next.value().ticket;
+    ASSERT_TRUE(send(exchange, worker, peers.back(), ticket, Values(setting.dim, 1.0f)));
+    const auto answer = peers.back()->next();
+    EXPECT_EQ(answer.value().verdict, Verdict::kAccepted);
+    EXPECT_EQ(answer.value().next.has_value(), worker == 2) << worker;
+    if (worker == 0) {
+      EXPECT_EQ(peers[0]->closed(), Close::kComeBack);
+    }
+  }
+  ASSERT_TRUE(peers[1]->next().value().next);
+}
+
+TEST(Exchange, StoppingClosesEveryPeerAndLaterCallsDoNothing) {
+  const TestSetting setting;
+  Exchange exchange(make_coordinator(setting), {});
+  const auto peer = std::make_shared<Notebook>();
+  exchange.join(0, peer, Memory::kFresh);
+  ASSERT_TRUE(peer->next());
+  exchange.stop();
+  EXPECT_EQ(peer->closed(), Close::kStopping);
+  bool was_called = false;
+  exchange.inspect([&](const server::Coordinator&) { was_called = true; });
+  EXPECT_FALSE(was_called);
+  exchange.join(1, std::make_shared<Notebook>(), Memory::kFresh);
+}
+
+// Many threads at once, streams that are replaced in the middle of everything: no update is counted
+// that was not given a ticket, none twice.
+TEST(Exchange, ManyStreamsOfFewWorkersKeepTheCountsRight) {
+  const TestSetting setting{.dim = 1000, .worker_count = 3};
+  std::atomic<std::uint64_t> judged_count = 0;
+  ExchangeHooks hooks;
+  hooks.judged = [&](const server::Coordinator&, const JudgedUpdate& update) {
+    judged_count += update.outcome.verdict == Verdict::kAccepted ? 1 : 0;
+  };
+  Exchange exchange(make_coordinator(setting), {.hooks = hooks});
+  std::vector<std::thread> threads;
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    threads.emplace_back([&, worker = i % 3] {
+      for (int round = 0; round < 50; ++round) {
+        const auto peer = std::make_shared<Notebook>();
+        exchange.join(worker, peer, Memory::kKept);
+        const auto given = peer->next();
+        if (given && given->next) {
+          (void)send(exchange, worker, peer, given->next->ticket, Values(setting.dim, 1.0f));
+        }
+        exchange.end(worker, peer, false);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(accepted_count(exchange), judged_count);
+  EXPECT_GT(judged_count, 0u);
+}
+
+}  // namespace
+}  // namespace ballast::transport
