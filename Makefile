@@ -8,13 +8,13 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 30
 
-# Configures and builds one preset. What CMake warns about is shown, the rest of what it says only
+# Configures and builds one preset, or one target of it. What CMake warns about is shown, the rest of what it says only
 # when it fails; Ninja shows its progress on a terminal.
 define build_preset
 @echo "== build: $(1)"
 @mkdir -p build
 @cmake --preset $(1) >build/configure-$(1).log || { cat build/configure-$(1).log; exit 1; }
-@cmake --build --preset $(1) -j $(JOBS) $(if $(MAKE_TERMOUT),,-- --quiet)
+@cmake --build --preset $(1) -j $(JOBS) $(if $(2),--target $(2)) $(if $(MAKE_TERMOUT),,-- --quiet)
 endef
 
 define test_preset
@@ -31,10 +31,13 @@ setup: ## install the Debian packages that are missing
 build: ## build the library and the program build/bin/ballast
 	$(call build_preset,release)
 
+program: ## build the program build/bin/ballast and nothing else
+	$(call build_preset,release,ballast_program)
+
 test: setup build ## set up, build, and run the whole test suite
 	$(call test_preset,release)
 
-demo: setup build ## set up, build, and show the program at work
+demo: setup program ## set up, build, and train against a liar: the main job
 	@echo "== demo"
 	@tools/demo.sh
 
@@ -81,5 +84,5 @@ clean: ## remove everything that was built
 setup-check:
 	@tools/setup.sh check
 
-.PHONY: help setup setup-check build test demo bench install clean format \
+.PHONY: help setup setup-check build program test demo bench install clean format \
   check check-style check-format check-tidy check-asan check-tsan check-fuzz

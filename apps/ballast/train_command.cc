@@ -11,6 +11,7 @@
 #include "apps/ballast/interrupt.h"
 #include "apps/ballast/progress.h"
 #include "ballast/base/parallel.h"
+#include "ballast/experiment/figures.h"
 #include "ballast/experiment/keys.h"
 #include "ballast/experiment/runner.h"
 #include "ballast/records/summary.h"
@@ -27,13 +28,15 @@ struct TrainFlags {
   std::size_t threads = hardware_threads();
   bool as_json = false;
   bool wants_keys = false;
+  bool is_demo = false;
 };
 
 Result<experiment::Spec> read_spec(const TrainFlags& flags) {
-  if (flags.spec.empty()) {
-    return invalid_argument("name a specification, for example: ballast train spec.toml");
+  if (flags.spec.empty() != flags.is_demo) {
+    return invalid_argument("name a specification, for example: ballast train spec.toml, or --demo");
   }
-  BALLAST_TRY(experiment::Spec spec, experiment::read_spec(flags.spec));
+  BALLAST_TRY(experiment::Spec spec,
+              flags.is_demo ? experiment::demo_spec() : experiment::read_spec(flags.spec));
   for (const std::string& setting : flags.settings) {
     BALLAST_TRY_STATUS(experiment::apply_override(spec, setting));
   }
@@ -99,6 +102,7 @@ void add_train_command(CLI::App& app, Action& action) {
       ->check(CLI::Range(std::size_t{1}, std::size_t{1024}))
       ->capture_default_str();
   command->add_flag("--json", flags->as_json, "print the summary as JSON");
+  command->add_flag("--demo", flags->is_demo, "the built-in demonstration instead of a file");
   command->add_flag("--keys", flags->wants_keys, "print every key of a specification and stop");
   command->callback([flags, &action] { action = [flags] { return run_train(*flags); }; });
 }

@@ -8,6 +8,7 @@
 
 namespace ballast::embedded {
 
+extern const std::string_view kDemo;
 extern const std::string_view kFigure2;
 extern const std::string_view kFigure3;
 extern const std::string_view kFigure4;
@@ -44,6 +45,8 @@ constexpr Length kQuickMnist = {1200, 240};
 constexpr Length kQuickCifar = {1500, 300};
 
 }  // namespace
+
+Result<Spec> demo_spec() { return parse_spec(embedded::kDemo, "demo.toml"); }
 
 Result<std::vector<Figure>> paper_figures(std::string_view which) {
   std::vector<Figure> figures;

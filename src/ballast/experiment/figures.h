@@ -1,5 +1,6 @@
 #pragma once
-// The experiments of the paper, which the program carries: experiments/fig2.toml to fig7.toml.
+// The experiments that the program carries: those of the paper, experiments/fig2.toml to
+// fig7.toml, and the demonstration, experiments/demo.toml.
 
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ struct Figure {
 
 // The figure of that number, or every one for "all".
 Result<std::vector<Figure>> paper_figures(std::string_view which);
+
+// The demonstration: one fast liar among nine workers, under several rules.
+Result<Spec> demo_spec();
 
 // Makes it a reduced version: one seed and fewer updates, the same for every curve. The lengths are
 // chosen so that all six figures, 161 runs, end within twelve minutes on two cores.

@@ -111,5 +111,11 @@ TEST(Figures, RefuseOtherNumbers) {
   }
 }
 
+TEST(Figures, TheDemonstrationComparesThreeRulesUnderTwoWeightPolicies) {
+  const auto plan = expand(demo_spec().value()).value();
+  EXPECT_EQ(plan.size(), 6u);
+  for (const PlannedRun& planned : plan) EXPECT_EQ(planned.run.attack, "sign-flip");
+}
+
 }  // namespace
 }  // namespace ballast::experiment

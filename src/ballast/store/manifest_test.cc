@@ -101,7 +101,7 @@ TEST(Manifest, AForgedManifestIsRefused) {
             "is wrong: 'steps' is not a whole number up to 18446744073709551615");
   EXPECT_EQ(message("aaaa\"", "../x\""), "is wrong: 'xxh3' is no checksum");
   EXPECT_EQ(message("[9,8,7,6,5,4,3,2,1]", "[7,6]"), "is wrong: 'verdicts' are not 9");
-  EXPECT_EQ(message("[7,6,5,4,3,2,1]", "[7,6,5,4,3,2,\"\"]"),
+  EXPECT_EQ(message("[9,8,7,6,5,4,3,2,1]", "[9,8,7,6,5,4,3,2,\"\"]"),
             "is wrong: 'verdicts' are not whole numbers");
   EXPECT_EQ(message("\"worker_count\":2", "\"worker_count\":3"), "is wrong: 'workers' are not 3");
   EXPECT_EQ(message("\"count\":7", "\"count\":0"),

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Drives `ballast train` as a user does, on a tiny data set of its own.
+
+Usage: BALLAST_PROGRAM=build/bin/ballast tests/cli/train_test.py
+"""
+
+import csv
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+PROGRAM = os.environ["BALLAST_PROGRAM"]
+SCRIPTED_MODEL = Path(__file__).parent / "softmax.pt"
+
+
+def train(*arguments, timeout=120):
+    return subprocess.run([PROGRAM, "train", *map(str, arguments)], capture_output=True, text=True,
+                          timeout=timeout, check=False)
+
+
+def read_safetensors(path):
+    """The format in ten lines: what another program sees."""
+    content = path.read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8:8 + length])
+    header.pop("__metadata__", None)
+    data = content[8 + length:]
+    return {name: np.frombuffer(data[slice(*entry["data_offsets"])], "<f4").reshape(entry["shape"])
+            for name, entry in header.items()}
+
+
+class TrainTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="ballast-train-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.out = self.folder / "out"
+        rng = np.random.default_rng(3)
+        for split, count in (("train", 400), ("test", 200)):
+            labels = rng.integers(0, 3, count)
+            points = np.eye(3)[labels] * 2 + rng.normal(size=(count, 3)) * 0.5
+            np.save(self.folder / f"{split}_x.npy", points.astype(np.float32))
+            np.save(self.folder / f"{split}_y.npy", labels)
+
+    def spec(self, text="", **keys):
+        """A specification of this data; keys and text are added."""
+        settings = {"data": "files", "workers": 5, "byzantine": 1, "share": 0.3, "updates": 120,
+                    "evaluate_every": 40, "seeds": [1], "eta": 0.05, "batch": 8}
+        for split in ("train", "test"):
+            settings[f"{split}_images"] = f"{split}_x.npy"
+            settings[f"{split}_labels"] = f"{split}_y.npy"
+        settings.update(keys)
+        lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
+        path = self.folder / "spec.toml"
+        path.write_text("\n".join(lines) + "\n" + text)
+        return path
+
+    def refused(self, *arguments, **keys):
+        result = train(self.spec(**keys), "--out", self.out, *arguments)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        self.assertFalse(self.out.exists(), "nothing is written")
+        return result.stderr
+
+
+class ResultsTest(TrainTest):
+    def test_leaves_all_its_files(self):
+        result = train(self.spec(), "--out", self.out, "--threads", 2)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for name in ("spec.toml", "metrics.csv", "summary.json", "model.safetensors", "curves.png",
+                     "curves.svg"):
+            self.assertTrue((self.out / name).is_file(), name)
+        self.assertEqual(len(list(self.out.glob("tensorboard/*/*tfevents*"))), 1)
+        rows = list(csv.DictReader((self.out / "metrics.csv").open(encoding="utf-8")))
+        self.assertEqual([int(row["t"]) for row in rows], [40, 80, 120])
+        self.assertEqual([int(row["byzantine_updates"]) for row in rows], [12, 24, 36])
+        self.assertGreater(float(rows[-1]["test_accuracy"]), 0.9)
+        summary = json.loads((self.out / "summary.json").read_text())
+        self.assertEqual(summary["curves"][0]["final_accuracy"]["mean"],
+                         float(rows[-1]["test_accuracy"]))
+
+    def test_the_model_is_what_was_measured(self):
+        self.assertEqual(train(self.spec(), "--out", self.out).returncode, 0)
+        tensors = read_safetensors(self.out / "model.safetensors")
+        weight = next(t for t in tensors.values() if t.ndim == 2)
+        bias = next(t for t in tensors.values() if t.ndim == 1)
+        scores = np.load(self.folder / "test_x.npy") @ weight.T + bias
+        accuracy = np.mean(scores.argmax(axis=1) == np.load(self.folder / "test_y.npy"))
+        rows = list(csv.DictReader((self.out / "metrics.csv").open(encoding="utf-8")))
+        self.assertAlmostEqual(accuracy, float(rows[-1]["test_accuracy"]), delta=1e-9)
+
+    def test_threads_change_no_byte_of_the_model(self):
+        spec = self.spec(rule="ctma(gm, 0.3)", model="mlp", hidden=20)
+        models = []
+        for threads in (1, 2, 4):
+            out = self.folder / f"threads{threads}"
+            self.assertEqual(train(spec, "--out", out, "--threads", threads).returncode, 0)
+            models.append((out / "model.safetensors").read_bytes())
+        self.assertEqual(models[0], models[1])
+        self.assertEqual(models[0], models[2])
+
+    def test_the_resolved_specification_gives_the_same_runs(self):
+        self.assertEqual(train(self.spec(), "--out", self.out).returncode, 0)
+        again = self.folder / "again"
+        self.assertEqual(train(self.out / "spec.toml", "--out", again).returncode, 0)
+        self.assertEqual((self.out / "model.safetensors").read_bytes(),
+                         (again / "model.safetensors").read_bytes())
+
+    def test_finished_runs_are_not_repeated(self):
+        spec = self.spec('[grid]\nrule = ["gm", "mean"]\n')
+        self.assertEqual(train(spec, "--out", self.out, "--set", "grid.rule=[\"gm\"]").returncode, 0)
+        before = {path: path.stat().st_mtime_ns for path in self.out.glob("runs/*gm*")}
+        self.assertTrue(before)
+        result = train(spec, "--out", self.out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("1 runs are done already", result.stderr)
+        after = {path: path.stat().st_mtime_ns for path in before}
+        self.assertEqual(before, after)
+        self.assertEqual(len(list(self.out.glob("runs/*.json"))), 2)
+
+    def test_json_is_the_summary(self):
+        result = train(self.spec(), "--out", self.out, "--json")
+        self.assertEqual(json.loads(result.stdout),
+                         json.loads((self.out / "summary.json").read_text()))
+
+    def test_interrupted_work_is_kept_and_taken_up_again(self):
+        spec = self.spec(updates=4000, seeds=list(range(1, 9)))
+        command = [PROGRAM, "train", str(spec), "--out", str(self.out), "--threads", "1"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            deadline = time.monotonic() + 60
+            while not list(self.out.glob("runs/*.json")) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            _, error = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, error)
+        self.assertIn(b"the same command goes on", error)
+        done = len(list(self.out.glob("runs/*.json")))
+        self.assertGreaterEqual(done, 1)
+        self.assertLess(done, 8)
+        result = train(spec, "--out", self.out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"{done} runs are done already", result.stderr)
+        self.assertEqual(len(list(self.out.glob("runs/*.json"))), 8)
+
+    def test_a_run_that_leaves_the_finite_numbers_is_a_result(self):
+        result = train(self.spec(eta=1e38, rule="mean", optimizer="sgd"), "--out", self.out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        summary = json.loads((self.out / "summary.json").read_text())
+        self.assertEqual(summary["curves"][0]["diverged"], 1)
+
+    def test_a_torchscript_model_trains_on_own_data(self):
+        spec = self.spec(model=str(SCRIPTED_MODEL))
+        result = train(spec, "--out", self.out)
+        if "libtorch-dev" in result.stderr:
+            self.skipTest(result.stderr)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        rows = list(csv.DictReader((self.out / "metrics.csv").open(encoding="utf-8")))
+        self.assertGreater(float(rows[-1]["test_accuracy"]), 0.9)
+        self.assertEqual({t.shape for t in read_safetensors(self.out / "model.safetensors").values()},
+                         {(3, 3), (3,)})
+
+
+class RefusalsTest(TrainTest):
+    def test_an_unknown_key_names_the_nearest(self):
+        error = self.refused(shares=0.2)
+        self.assertIn("spec.toml:", error)
+        self.assertIn("shares", error)
+        self.assertIn("'share'", error)
+
+    def test_a_wrong_type_names_the_key(self):
+        self.assertIn("workers", self.refused(workers="nine"))
+
+    def test_a_share_of_one_half_is_impossible(self):
+        self.assertIn("share = 0.5", self.refused(share=0.5))
+
+    def test_more_liars_than_workers(self):
+        self.assertIn("byzantine", self.refused(byzantine=6))
+
+    def test_a_missing_file(self):
+        self.assertIn("nowhere.npy", self.refused(train_images="nowhere.npy"))
+
+    def test_a_wrong_rule_points_at_the_character(self):
+        self.assertIn("column", self.refused(rule="ctma(gm; 0.4)"))
+
+    def test_an_override_is_blamed_itself(self):
+        self.assertIn("--set share=0.7", self.refused("--set", "share=0.7"))
+
+    def test_labels_that_do_not_fit_the_images(self):
+        np.save(self.folder / "train_y.npy", np.zeros(7, dtype=int))
+        self.assertIn("train_x.npy", self.refused())
+
+    def test_a_missing_specification(self):
+        result = train(self.folder / "none.toml")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("none.toml", result.stderr)
+
+    def test_nothing_to_train(self):
+        result = train()
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--demo", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
