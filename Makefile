@@ -6,10 +6,10 @@ SHELL := /bin/bash
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
-FUZZ_SECONDS ?= 30
+FUZZ_SECONDS ?= 20
 
-# Configures and builds one preset, or one target of it. What CMake warns about is shown, the rest of what it says only
-# when it fails; Ninja shows its progress on a terminal.
+# Configures and builds one preset, or one target of it. What CMake warns about is shown, the rest
+# of what it says only when it fails; Ninja shows its progress on a terminal.
 define build_preset
 @echo "== build: $(1)"
 @mkdir -p build
@@ -71,7 +71,7 @@ check-tsan: setup ## tests under the thread sanitizer
 	$(call build_preset,tsan)
 	$(call test_preset,tsan)
 
-check-fuzz: setup-check ## every fuzzer for FUZZ_SECONDS (default 30)
+check-fuzz: setup-check ## every fuzzer for FUZZ_SECONDS (default 20)
 	@echo "== check: fuzzers, $(FUZZ_SECONDS) s each"
 	@fuzz/run.sh $(FUZZ_SECONDS) $(JOBS)
 

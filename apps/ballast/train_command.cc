@@ -33,7 +33,8 @@ struct TrainFlags {
 
 Result<experiment::Spec> read_spec(const TrainFlags& flags) {
   if (flags.spec.empty() != flags.is_demo) {
-    return invalid_argument("name a specification, for example: ballast train spec.toml, or --demo");
+    return invalid_argument(
+        "name a specification, for example: ballast train spec.toml, or --demo");
   }
   BALLAST_TRY(experiment::Spec spec,
               flags.is_demo ? experiment::demo_spec() : experiment::read_spec(flags.spec));

@@ -117,7 +117,8 @@ class ResultsTest(TrainTest):
 
     def test_finished_runs_are_not_repeated(self):
         spec = self.spec('[grid]\nrule = ["gm", "mean"]\n')
-        self.assertEqual(train(spec, "--out", self.out, "--set", "grid.rule=[\"gm\"]").returncode, 0)
+        only_gm = train(spec, "--out", self.out, "--set", 'grid.rule=["gm"]')
+        self.assertEqual(only_gm.returncode, 0, only_gm.stderr)
         before = {path: path.stat().st_mtime_ns for path in self.out.glob("runs/*gm*")}
         self.assertTrue(before)
         result = train(spec, "--out", self.out)
@@ -165,8 +166,8 @@ class ResultsTest(TrainTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         rows = list(csv.DictReader((self.out / "metrics.csv").open(encoding="utf-8")))
         self.assertGreater(float(rows[-1]["test_accuracy"]), 0.9)
-        self.assertEqual({t.shape for t in read_safetensors(self.out / "model.safetensors").values()},
-                         {(3, 3), (3,)})
+        tensors = read_safetensors(self.out / "model.safetensors")
+        self.assertEqual({tensor.shape for tensor in tensors.values()}, {(3, 3), (3,)})
 
 
 class RefusalsTest(TrainTest):
