@@ -42,7 +42,7 @@ Result<double> run_sgd(Problem& problem, const TrialOptions& options) {
 
 Result<RateCurve> measure_asynchronous_sgd(const Lab& lab, Problem& problem,
                                            const TrialOptions& options,
-                                           std::span<const std::size_t> updates,
+                                           const std::vector<std::uint64_t>& updates,
                                            std::size_t seeds) {
   BALLAST_TRY(const auto excess, run_all(lab, seeds * updates.size(), [&](std::size_t i) {
                 TrialOptions trial = options;

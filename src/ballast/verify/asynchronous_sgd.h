@@ -4,7 +4,8 @@
 // the library's server.
 
 #include <cstddef>
-#include <span>
+#include <cstdint>
+#include <vector>
 
 #include "ballast/verify/rates.h"
 
@@ -15,6 +16,7 @@ namespace ballast::verify {
 // the trial options; there are no bounds in the result.
 Result<RateCurve> measure_asynchronous_sgd(const Lab& lab, Problem& problem,
                                            const TrialOptions& options,
-                                           std::span<const std::size_t> updates, std::size_t seeds);
+                                           const std::vector<std::uint64_t>& updates,
+                                           std::size_t seeds);
 
 }  // namespace ballast::verify

@@ -14,6 +14,10 @@
 
 namespace ballast::verify {
 
+// Theory gives slopes for ever longer runs; measured ones are fitted over a few octaves, and may be
+// off by this much there. The exponents that are told apart differ by 1/2 or more.
+inline constexpr double kSlopeTolerance = 0.1;
+
 enum class Relation : std::uint8_t { kAtMost, kAtLeast };
 
 // One number against what the theory says of it. It holds if all of the confidence interval does.

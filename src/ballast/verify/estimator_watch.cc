@@ -13,6 +13,11 @@ double squared_norm(std::span<const double> values) {
   return sum;
 }
 
+// Its index; the number of values if it is none of them.
+std::size_t place_of(std::uint64_t value, std::span<const std::uint64_t> values) {
+  return static_cast<std::size_t>(std::ranges::find(values, value) - values.begin());
+}
+
 }  // namespace
 
 EstimatorWatch::EstimatorWatch(Problem& problem, Options options)
@@ -21,7 +26,7 @@ EstimatorWatch::EstimatorWatch(Problem& problem, Options options)
       workers_(options_.workers.honest),
       row_sums_(options_.counts.size()),
       row_counts_(options_.counts.size()),
-      mean_errors_(options_.counts.size()),
+      mean_errors_(options_.times.size()),
       gradient_(problem.dim()),
       previous_gradient_(problem.dim()),
       expected_(problem.dim()),
@@ -50,23 +55,23 @@ Result<sim::Next> EstimatorWatch::on_arrival(const sim::ArrivalRecord& record,
 }
 
 void EstimatorWatch::note_errors(const Watched& worker) {
-  const auto place = [&](std::uint64_t count) {
-    const auto found = std::ranges::find(options_.counts, count);
-    return static_cast<std::size_t>(found - options_.counts.begin());
-  };
-  if (const std::size_t i = place(worker.count); i < row_sums_.size()) {
+  if (const std::size_t i = place_of(worker.count, options_.counts); i < row_sums_.size()) {
     row_sums_[i] += squared_norm(worker.error);
     row_counts_[i] += 1.0;
   }
-  if (const std::size_t i = place(honest_arrivals_); i < mean_errors_.size()) {
-    std::vector<double> mean(problem_.dim());
-    for (const Watched& other : workers_) {
-      const double weight =
-          static_cast<double>(other.count) / static_cast<double>(honest_arrivals_);
-      for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += weight * other.error[j];
-    }
-    mean_errors_[i] = squared_norm(mean);
+  if (const std::size_t i = place_of(honest_arrivals_, options_.times); i < mean_errors_.size()) {
+    const auto total = static_cast<double>(honest_arrivals_);
+    mean_errors_[i] = weighted_sum_squared() / (total * total);
   }
+}
+
+double EstimatorWatch::weighted_sum_squared() const {
+  std::vector<double> sum(problem_.dim());
+  for (const Watched& worker : workers_) {
+    const auto count = static_cast<double>(worker.count);
+    for (std::size_t j = 0; j < sum.size(); ++j) sum[j] += count * worker.error[j];
+  }
+  return squared_norm(sum);
 }
 
 Status EstimatorWatch::check_identity(Watched& worker, std::uint32_t id) {
@@ -83,7 +88,10 @@ Status EstimatorWatch::check_identity(Watched& worker, std::uint32_t id) {
   for (std::size_t j = 0; j < expected_.size(); ++j) {
     const double noise = gradient_[j] - expected_[j];
     const double previous_noise = previous_gradient_[j] - previous_expected_[j];
-    worker.sum[j] += noise + (count - 1.0) * (noise - (worker.count > 1 ? previous_noise : noise));
+    const double difference =
+        noise + (count - 1.0) * (noise - (worker.count > 1 ? previous_noise : noise));
+    worker.sum[j] += difference;
+    sum_of_squares_ += difference * difference;
     gap += std::pow(count * worker.error[j] - worker.sum[j], 2.0);
     length += static_cast<double>(gradient_[j]) * gradient_[j];
   }

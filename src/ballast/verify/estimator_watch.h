@@ -21,10 +21,10 @@ class EstimatorWatch final : public sim::Observer {
  public:
   struct Options {
     sim::Population workers = {};
-    std::uint64_t seed = 1;  // of the samples
-    // Counts at which a worker's squared error is noted, and numbers of honest arrivals at which
-    // that of the weighted mean is.
-    std::vector<std::uint64_t> counts{};
+    std::uint64_t seed = 1;               // of the samples
+    std::vector<std::uint64_t> counts{};  // at which a worker's squared error is noted
+    // Numbers of honest arrivals at which that of the weighted mean is noted.
+    std::vector<std::uint64_t> times{};
     bool checks_identity = false;  // else no M_k is computed
   };
 
@@ -38,8 +38,14 @@ class EstimatorWatch final : public sim::Observer {
   // none did.
   std::vector<double> row_errors() const;
 
-  // |sum_G s_i eps_i / t_G|^2 at t_G = each of the counts.
+  // |sum_G s_i eps_i / t_G|^2 at t_G = each of the times.
   const std::vector<double>& mean_errors() const noexcept { return mean_errors_; }
+
+  // |sum_G s_i eps_i|^2 now.
+  double weighted_sum_squared() const;
+
+  // The sum of |M_k|^2 over all updates of all honest workers. Requires: checks_identity.
+  double sum_of_squares() const noexcept { return sum_of_squares_; }
 
   // The largest |s eps - sum of M_k| so far, relative to s times the largest gradient's length.
   double identity_gap() const noexcept { return identity_gap_; }
@@ -64,6 +70,7 @@ class EstimatorWatch final : public sim::Observer {
   std::vector<double> row_counts_;
   std::vector<double> mean_errors_;
   double identity_gap_ = 0.0;
+  double sum_of_squares_ = 0.0;  // of all M_k
   double longest_gradient_ = 0.0;
 
   // Kept between calls.

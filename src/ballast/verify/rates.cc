@@ -30,9 +30,10 @@ Result<Point> measure_point(const Lab& lab, const RateSetting& setting, std::siz
 }
 
 Result<std::vector<Point>> measure_curve(const Lab& lab, const RateSetting& setting,
-                                         std::span<const std::size_t> updates, std::uint64_t seed) {
+                                         const std::vector<std::uint64_t>& updates,
+                                         std::uint64_t seed) {
   std::vector<Point> points;
-  for (const std::size_t count : updates) {
+  for (const std::uint64_t count : updates) {
     BALLAST_TRY(const Point point, measure_point(lab, setting, count, seed));
     points.push_back(point);
   }
@@ -62,7 +63,7 @@ records::FigureCurve RateCurve::drawn_bound(const std::string& label) const {
 }
 
 Result<std::vector<RateCurve>> measure_rates(const Lab& lab, std::span<const RateSetting> settings,
-                                             std::span<const std::size_t> updates,
+                                             const std::vector<std::uint64_t>& updates,
                                              std::size_t seeds) {
   BALLAST_TRY(const auto measured, run_all(lab, settings.size() * seeds, [&](std::size_t i) {
                 return measure_curve(lab, settings[i / seeds], updates, i % seeds + 1);
@@ -79,12 +80,6 @@ Result<std::vector<RateCurve>> measure_rates(const Lab& lab, std::span<const Rat
     }
   }
   return curves;
-}
-
-std::vector<std::size_t> doublings(std::size_t start, std::size_t count) {
-  std::vector<std::size_t> values;
-  for (std::size_t i = 0; i < count; ++i) values.push_back(start << i);
-  return values;
 }
 
 records::FigureCurve guide(const std::string& label, std::span<const double> x, double y,

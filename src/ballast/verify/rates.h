@@ -2,6 +2,7 @@
 // Excess loss against the number of updates: the shape that the claims about convergence share.
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,11 +38,8 @@ struct RateCurve {
 
 // Runs every setting for every T, each with eta = 1 / (4 L T), and the seeds 1, 2, ...
 Result<std::vector<RateCurve>> measure_rates(const Lab& lab, std::span<const RateSetting> settings,
-                                             std::span<const std::size_t> updates,
+                                             const std::vector<std::uint64_t>& updates,
                                              std::size_t seeds);
-
-// start, 2 start, 4 start, ..., `count` of them.
-std::vector<std::size_t> doublings(std::size_t start, std::size_t count);
 
 // The line through (x, y) with this slope, for a figure.
 records::FigureCurve guide(const std::string& label, std::span<const double> x, double y,
