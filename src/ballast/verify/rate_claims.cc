@@ -75,12 +75,13 @@ Result<Findings> check_rate(const Lab& lab) {
 Result<Findings> check_noise_free(const Lab& lab) {
   // Curvatures down to a value that T updates cannot resolve: the excess then falls like 1 / T and
   // no faster. It also swings, as that of all accelerated methods does, so several octaves count.
+  // They begin where T is ten times the longest delay: before, liars have not yet done their worst.
   LeastSquares problem({.dim = kDim, .smallest_curvature = 1e-4});
   const RateSetting settings[] = {setting_of(problem, 0.0, "none"),
                                   setting_of(problem, 0.3, "sign-flip"),
                                   setting_of(problem, 0.4, "empire")};
   BALLAST_TRY(const auto curves,
-              measure_rates(lab, settings, doublings(250, 16'000), lab.pick(6, 24)));
+              measure_rates(lab, settings, doublings(1000, 32'000), lab.pick(4, 24)));
   Findings findings;
   records::Figure figure = figure_of("noise-free", "Excess loss without noise");
   for (std::size_t i = 0; i < std::size(settings); ++i) {

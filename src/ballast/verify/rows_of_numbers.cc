@@ -23,6 +23,15 @@ Vector weighted_mean(const WeightedRows& table) {
   return mean;
 }
 
+double weighted_spread(const WeightedRows& table, std::span<const double> point) {
+  const double total = std::accumulate(table.weights.begin(), table.weights.end(), 0.0);
+  double sum = 0.0;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    sum += table.weights[i] / total * squared_distance(table.rows[i], point);
+  }
+  return sum;
+}
+
 Result<Vector> RuleBench::apply(const robust::Rule& rule, const WeightedRows& table) {
   rows_.resize(table.rows.size());
   pointers_.clear();

@@ -25,6 +25,10 @@ double squared_distance(std::span<const double> a, std::span<const double> b);
 // Requires: at least one row, positive weights.
 Vector weighted_mean(const WeightedRows& table);
 
+// The weighted mean of the squared distances from a point: rho^2, if the rows are the honest ones
+// and the point their mean.
+double weighted_spread(const WeightedRows& table, std::span<const double> point);
+
 // Applies rules to tables, rounding the rows to float first.
 //
 // Thread-safety: none; each thread has its own.

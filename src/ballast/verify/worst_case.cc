@@ -35,19 +35,10 @@ WeightedRows draw_honest(Rng& rng) {
   return honest;
 }
 
-double spread(const WeightedRows& honest, const Vector& mean) {
-  const double total = std::accumulate(honest.weights.begin(), honest.weights.end(), 0.0);
-  double sum = 0.0;
-  for (std::size_t i = 0; i < honest.rows.size(); ++i) {
-    sum += honest.weights[i] / total * squared_distance(honest.rows[i], mean);
-  }
-  return sum;
-}
-
 // What all liars of a kind send; `scale` is a matter of degree.
 Vector lie(Adversary adversary, const WeightedRows& honest, double scale) {
   Vector said = weighted_mean(honest);
-  const double deviation = std::sqrt(spread(honest, said) / static_cast<double>(kDim));
+  const double deviation = std::sqrt(weighted_spread(honest, said) / static_cast<double>(kDim));
   if (adversary == Adversary::kShift) said[0] += scale * deviation;
   for (double& value : said) {
     if (adversary == Adversary::kFar) value += 1e6 * scale;
@@ -154,7 +145,7 @@ Result<double> pull(const robust::Rule& rule, const AttackedTable& table, double
     }
   }
   BALLAST_TRY(const Vector result, bench.apply(rule, all));
-  const double rho_squared = spread(rounded.honest, mean);
+  const double rho_squared = weighted_spread(rounded.honest, mean);
   // Climbs may shrink all rows to a point; the ratio would then be one of rounding errors.
   constexpr double kSpreadMin = 1e-6;
   return rho_squared < kSpreadMin ? 0.0 : squared_distance(result, mean) / rho_squared;
