@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,11 @@ namespace ballast::records {
 namespace {
 
 using testing::HasSubstr;
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
 
 Figure some_figure() {
   return {.stem = "slopes",
@@ -40,6 +44,35 @@ TEST(FigureData, RefusesWhatCannotBeDrawn) {
   EXPECT_THAT(figure_data({.curves = {{.label = "odd", .x = {1, 2}, .y = {1}}}}).error().message,
               HasSubstr("'odd': 2 values of x, 1 of y"));
   EXPECT_THAT(figure_data({.title = "\xFF", .curves = {{}}}).error().message, HasSubstr("UTF-8"));
+}
+
+TEST(DrawFigure, LeavesBothPicturesUnderItsStem) {
+  const auto folder = make_test_folder();
+  const auto painter = [](const data::ProgramCall& call) -> Status {
+    std::ofstream(call.folder / "plot.png") << "png";
+    std::ofstream(call.folder / "plot.svg") << "svg";
+    return {};
+  };
+
+  ASSERT_TRUE(draw_figure(folder.path(), some_figure(), painter));
+
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "slopes.png"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "slopes.svg"));
+}
+
+// The script itself: the zero that has no logarithm is left out.
+TEST(DrawFigure, DrawsTheSameSvgTwice) {
+  const auto folder = make_test_folder();
+  if (!data::run_program({.arguments = {"/usr/bin/python3", "-c", "import matplotlib"}})) {
+    GTEST_SKIP() << "no python3 with matplotlib";
+  }
+
+  ASSERT_TRUE(draw_figure(folder.path() / "a", some_figure()));
+  ASSERT_TRUE(draw_figure(folder.path() / "b", some_figure()));
+
+  const std::string svg = text_of(folder.path() / "a" / "slopes.svg");
+  EXPECT_THAT(svg, HasSubstr("<svg"));
+  EXPECT_EQ(svg, text_of(folder.path() / "b" / "slopes.svg"));
 }
 
 }  // namespace

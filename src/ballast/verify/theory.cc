@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "ballast/base/check.h"
@@ -17,12 +16,12 @@ struct Visits {
   double given_at = 1.0;     // t of the model it computes on
   double row_made_at = 0.0;  // t of the model its row was computed on; 0 without a row
   double last = 0.0;         // t of its last arrival
-  double shortest = std::numeric_limits<double>::infinity();
-  double longest = 0.0;
+  double count = 0.0;
+  double spread = 1.0;  // the largest delay over the mean up to then
 
   void arrive(double t) {
-    shortest = std::min(shortest, t - last);
-    longest = std::max(longest, t - last);
+    ++count;
+    spread = std::max(spread, (t - last) * count / t);
     last = t;
     row_made_at = given_at;
     given_at = t;
@@ -52,7 +51,7 @@ Delays delays_of(std::span<const sim::Arrival> arrivals, const sim::Population& 
     delays.longest.push_back(longest);
   }
   for (const Visits& worker : std::span(visits).first(workers.honest)) {
-    delays.spread = std::max(delays.spread, worker.longest / worker.shortest);
+    delays.spread = std::max(delays.spread, worker.spread);
   }
   return delays;
 }

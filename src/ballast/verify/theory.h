@@ -19,7 +19,9 @@ double ctma_constant(double lambda, double base);
 
 // What the bounds ask about the arrivals of a run.
 struct Delays {
-  // K: the longest time between two arrivals of an honest worker over its shortest.
+  // The largest time between two arrivals of an honest worker over the mean up to then. This is all
+  // that the proof of Theorem 4.1 needs of K, the ratio of a worker's longest to its shortest
+  // delay, and is never larger.
   double spread = 1.0;
   // tau_t^max at t = 1, 2, ...: over the rows that exist, arrivals since the model was made that
   // the row was computed on.

@@ -27,14 +27,14 @@ TEST(Theory, DelaysCountFromTheModelThatARowWasComputedOn) {
 
   EXPECT_EQ(delays.longest, (std::vector<double>{0.0, 1.0, 2.0, 3.0, 4.0}));
   EXPECT_DOUBLE_EQ(delays.mean_longest(), 2.0);
-  EXPECT_DOUBLE_EQ(delays.spread, 2.0);  // worker 0 comes after 1, 1, 2, 1 arrivals
+  EXPECT_DOUBLE_EQ(delays.spread, 1.5);  // worker 0 waits 2 at t = 4, its third: the mean is 4/3
 }
 
 TEST(Theory, RoundRobinHasConstantDelays) {
   const Delays delays = delays_of(arrivals_by({0, 1, 0, 1, 0, 1}), {.honest = 2});
 
   EXPECT_DOUBLE_EQ(delays.longest.back(), 3.0);  // worker 0's row at t = 6 was made on x_3
-  EXPECT_DOUBLE_EQ(delays.spread, 2.0);          // its first gap is 1, the others are 2
+  EXPECT_DOUBLE_EQ(delays.spread, 4.0 / 3.0);    // at t = 3, worker 0's second
 }
 
 TEST(Theory, VarianceIsThatOfTheTheorem) {
