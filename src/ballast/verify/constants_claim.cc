@@ -36,30 +36,38 @@ struct Studied {
 
 constexpr Studied kRules[] = {{"gm", false}, {"cwmed", false}, {"gm", true}, {"cwmed", true}};
 
-// The largest pull of all adversaries.
-Result<double> measure(const Lab& lab, const Studied& studied, double lambda) {
+// The largest pull of all adversaries, and whose it was.
+struct Worst {
+  double pull = 0.0;
+  Adversary adversary = Adversary::kFar;
+};
+
+Result<Worst> measure(const Lab& lab, const Studied& studied, double lambda) {
   BALLAST_TRY(const auto rule, lab.components.make_rule(studied.text(lambda)));
   RuleBench bench;
-  double worst = 0.0;
+  Worst worst;
   for (const Adversary adversary : kAdversaries) {
     const WorstCaseOptions options{
         .lambda = lambda, .trials = lab.pick(10, 200), .steps = lab.pick(400, 20'000)};
     BALLAST_TRY(const double pulled, worst_pull(*rule, adversary, options, bench));
-    worst = std::max(worst, pulled);
+    if (pulled > worst.pull) worst = {.pull = pulled, .adversary = adversary};
   }
   return worst;
 }
 
-void judge(const Studied& studied, std::span<const double> constants, Findings& findings) {
+void judge(const Studied& studied, std::span<const Worst> worst, Findings& findings) {
+  std::vector<double> constants;
   for (std::size_t i = 0; i < std::size(kLambdas); ++i) {
+    constants.push_back(worst[i].pull);
     findings.checks.push_back(
-        {.what = fmt::format("{}, lambda {:.3g}: largest |x^ - x_G|^2 / rho^2", studied.label(),
-                             kLambdas[i]),
-         .measured = Estimate::exactly(constants[i]),
+        {.what = fmt::format("{}, lambda {:.3g}: largest |x^ - x_G|^2 / rho^2, by {}",
+                             studied.label(), kLambdas[i], name(worst[i].adversary)),
+         .measured = Estimate::exactly(worst[i].pull),
          .limit = studied.proved(kLambdas[i]),
          .reason = studied.is_ctma ? "60 lambda (1 + c)" : "(1 + lambda / (1 - 2 lambda))^2"});
   }
-  const double order = log_slope(std::span(kLambdas).first(kSmall), constants.first(kSmall));
+  const double order =
+      log_slope(std::span(kLambdas).first(kSmall), std::span(constants).first(kSmall));
   findings.checks.push_back(
       {.what = fmt::format("{}: order in lambda, for lambda up to 0.1", studied.label()),
        .measured = Estimate::exactly(order),
@@ -82,10 +90,11 @@ Result<Findings> check_constants(const Lab& lab) {
                          .y_label = "c"};
   const std::vector<double> lambdas(std::begin(kLambdas), std::end(kLambdas));
   for (std::size_t r = 0; r < std::size(kRules); ++r) {
-    const std::span constants = std::span(measured).subspan(r * kShares, kShares);
-    judge(kRules[r], constants, findings);
-    figure.curves.push_back(
-        {.label = kRules[r].label(), .x = lambdas, .y = {constants.begin(), constants.end()}});
+    const std::span worst = std::span(measured).subspan(r * kShares, kShares);
+    judge(kRules[r], worst, findings);
+    std::vector<double> constants;
+    for (const Worst& one : worst) constants.push_back(one.pull);
+    figure.curves.push_back({.label = kRules[r].label(), .x = lambdas, .y = std::move(constants)});
   }
   for (const Studied& studied : {kRules[0], kRules[2]}) {
     records::FigureCurve proved{.label = studied.is_ctma ? "proved, ctma" : "proved, gm and cwmed",

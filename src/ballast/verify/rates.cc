@@ -58,10 +58,6 @@ records::FigureCurve RateCurve::drawn(const std::string& label) const {
   return {.label = label, .x = updates, .y = mean_excess()};
 }
 
-records::FigureCurve RateCurve::drawn_bound(const std::string& label) const {
-  return {.label = label, .x = updates, .y = bounds, .is_reference = true};
-}
-
 Result<std::vector<RateCurve>> measure_rates(const Lab& lab, std::span<const RateSetting> settings,
                                              const std::vector<std::uint64_t>& updates,
                                              std::size_t seeds) {

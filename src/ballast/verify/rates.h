@@ -33,7 +33,6 @@ struct RateCurve {
   double largest_share_of_bound() const;
 
   records::FigureCurve drawn(const std::string& label) const;
-  records::FigureCurve drawn_bound(const std::string& label) const;
 };
 
 // Runs every setting for every T, each with eta = 1 / (4 L T), and the seeds 1, 2, ...
