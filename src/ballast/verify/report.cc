@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -19,10 +20,12 @@ constexpr std::size_t kFigureBytesMax = 16u << 20;
 
 std::string verdict_text(bool holds) { return holds ? "holds" : "DOES NOT HOLD"; }
 
-// How far the check is from failing, relative to its limit; negative if it fails.
+// How far the check is from failing, relative to its limit; negative if it fails, as what is not a
+// number does.
 double margin(const Check& check) {
   const double room = check.relation == Relation::kAtMost ? check.limit - check.measured.high
                                                           : check.measured.low - check.limit;
+  if (std::isnan(room)) return -std::numeric_limits<double>::infinity();
   return room / std::max(std::abs(check.limit), 1e-12);
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "ballast/verify/registry.h"
@@ -31,6 +32,10 @@ TEST(Check, HoldsOnlyIfItsWholeIntervalDoes) {
   at_least.relation = Relation::kAtLeast;
   at_least.limit = -1.2;
   EXPECT_FALSE(at_least.holds());
+}
+
+TEST(Check, DoesNotHoldForWhatIsNotANumber) {
+  EXPECT_FALSE(Check{.measured = Estimate::exactly(std::nan(""))}.holds());
 }
 
 TEST(Findings, DoNotHoldWithoutAnyCheck) { EXPECT_FALSE(Findings{}.hold()); }

@@ -1,6 +1,8 @@
 #include "ballast/verify/statistics.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "ballast/base/check.h"
@@ -29,7 +31,7 @@ double log_slope(std::span<const double> x, std::span<const double> y) {
   BALLAST_CHECK(x.size() == y.size() && x.size() >= 2, "a line needs two points");
   std::vector<double> u, v;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    BALLAST_CHECK(x[i] > 0.0 && y[i] > 0.0, "logarithms of positive numbers");
+    if (!(x[i] > 0.0 && y[i] > 0.0)) return std::numeric_limits<double>::quiet_NaN();
     u.push_back(std::log(x[i]));
     v.push_back(std::log(y[i]));
   }

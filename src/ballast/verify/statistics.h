@@ -20,8 +20,8 @@ struct Estimate {
   static Estimate exactly(double value) { return {value, value, value}; }
 };
 
-// The slope of the least-squares line through (log x, log y). Requires: at least two points, not
-// all at one x, and positive values.
+// The slope of the least-squares line through (log x, log y); NaN, which passes no check, if a
+// value is not positive. Requires: at least two points, not all at one x.
 double log_slope(std::span<const double> x, std::span<const double> y);
 
 // The mean of independent values, with Student's interval. Requires: at least two values.

@@ -15,6 +15,10 @@ TEST(Statistics, SlopeOfAPowerIsItsExponent) {
   EXPECT_NEAR(log_slope(x, y), -0.75, 1e-12);
 }
 
+TEST(Statistics, SlopeOfWhatHasNoLogarithmIsNotANumber) {
+  EXPECT_TRUE(std::isnan(log_slope(std::vector{1.0, 2.0}, std::vector{1.0, 0.0})));
+}
+
 // By hand: deviation sqrt(2.5), four degrees of freedom.
 TEST(Statistics, MeanHasStudentsInterval) {
   const Estimate mean = mean_of(std::vector<double>{1.0, 2.0, 3.0, 4.0, 5.0});
