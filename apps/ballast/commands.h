@@ -22,6 +22,7 @@ void add_reproduce_command(CLI::App& app, Action& action);
 void add_data_command(CLI::App& app, Action& action);
 void add_ca_command(CLI::App& app, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);
+void add_verify_command(CLI::App& app, Action& action);
 
 // Exit codes of the program.
 inline constexpr int kExitFailure = 1;        // ours: a bug, or the machine failed

@@ -22,6 +22,7 @@ constexpr const char* kDescription =
     "  ballast reproduce --quick                           the paper's experiments, shortened\n"
     "  ballast ca init; ballast ca issue worker-1          certificates for servers and workers\n"
     "  ballast inspect DIR                                 what a checkpoint folder holds\n"
+    "  ballast verify --quick                              watch the theorems hold\n"
     "\n"
     "'ballast COMMAND --help' explains one command. Exit code: 0 done, 2 something is wrong with "
     "a\n"
@@ -59,6 +60,7 @@ int run(int argc, char** argv) {
   ballast::apps::add_data_command(app, action);
   ballast::apps::add_ca_command(app, action);
   ballast::apps::add_inspect_command(app, action);
+  ballast::apps::add_verify_command(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // for help or the version

@@ -1,0 +1,60 @@
+#pragma once
+// What a claim of the theory is, and what checking it leaves behind.
+
+#include <atomic>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ballast/base/error.h"
+#include "ballast/records/figure.h"
+#include "ballast/verify/components.h"
+#include "ballast/verify/statistics.h"
+
+namespace ballast::verify {
+
+// Theory gives slopes for ever longer runs; measured ones are fitted over a few octaves, and may be
+// off by this much there. The exponents that are told apart differ by 1/2 or more.
+inline constexpr double kSlopeTolerance = 0.1;
+
+enum class Relation : std::uint8_t { kAtMost, kAtLeast };
+
+// One number against what the theory says of it. It holds if all of the confidence interval does.
+struct Check {
+  std::string what = {};
+  Estimate measured = {};
+  Relation relation = Relation::kAtMost;
+  double limit = 0.0;
+  std::string reason = {};  // where the limit comes from, in a few words
+
+  bool holds() const noexcept {
+    return relation == Relation::kAtMost ? measured.high <= limit : measured.low >= limit;
+  }
+};
+
+struct Findings {
+  std::vector<Check> checks{};
+  std::vector<records::Figure> figures{};
+
+  bool hold() const noexcept;
+};
+
+// What the claims are given to work with.
+struct Lab {
+  bool is_quick = true;  // fewer seeds and updates
+  std::size_t threads = 1;
+  Components components = {};
+  const std::atomic<bool>* stop = nullptr;  // looked at between runs; borrowed
+
+  std::size_t pick(std::size_t quick, std::size_t full) const { return is_quick ? quick : full; }
+};
+
+struct Claim {
+  std::string_view name;
+  std::string_view source;     // in the paper, or where else it comes from
+  std::string_view statement;  // one or two sentences
+  Result<Findings> (*check)(const Lab& lab);
+};
+
+}  // namespace ballast::verify

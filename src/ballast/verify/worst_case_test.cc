@@ -1,0 +1,60 @@
+// The search must find what can be worked out on paper.
+
+#include "ballast/verify/worst_case.h"
+
+#include <gtest/gtest.h>
+
+#include "ballast/robust/registry.h"
+#include "ballast/verify/theory.h"
+
+namespace ballast::verify {
+namespace {
+
+// Medians: the honest rows at 0 and the liars hold half, the others are at 1. Then the mean of the
+// honest rows is 1 - a, where a = (1/2 - lambda) / (1 - lambda), and c = (1 - a) / a.
+TEST(WorstCase, ReachesTheKnownConstantOfMedians) {
+  RuleBench bench;
+  for (const double lambda : {0.05, 0.2, 0.4}) {
+    for (const char* text : {"gm", "cwmed"}) {
+      SCOPED_TRACE(lambda);
+      const auto rule = robust::parse_rule(text).value();
+      const double found =
+          worst_pull(*rule, Adversary::kSearch, {.lambda = lambda, .steps = 200}, bench).value();
+      EXPECT_GE(found, 0.999 / (1.0 - 2.0 * lambda));
+      EXPECT_LE(found, median_constant(lambda));
+    }
+  }
+}
+
+// Trimming: honest rows at 1 weigh what is cut, liars at -1 stay: c = 4 lambda / (1 - 2 lambda).
+TEST(WorstCase, ReachesTheKnownConstantOfTrimming) {
+  RuleBench bench;
+  for (const double lambda : {0.05, 0.2}) {
+    SCOPED_TRACE(lambda);
+    const auto rule = robust::parse_rule("ctma(gm, " + std::to_string(lambda) + ")").value();
+    const double found =
+        worst_pull(*rule, Adversary::kSearch, {.lambda = lambda, .steps = 200}, bench).value();
+    EXPECT_GE(found, 0.999 * 4.0 * lambda / (1.0 - 2.0 * lambda));
+  }
+}
+
+TEST(WorstCase, MeanHasNoConstant) {
+  RuleBench bench;
+  const auto rule = robust::parse_rule("mean").value();
+
+  EXPECT_GT(worst_pull(*rule, Adversary::kFar, {.lambda = 0.1}, bench).value(), 1e6);
+}
+
+// Two honest rows 0 and 2 of equal weight: mean 1, rho = 1. Liars of a third of all weight at 0
+// make 0 the median.
+TEST(WorstCase, PullIsTheSquaredErrorOverTheSpread) {
+  RuleBench bench;
+  const auto rule = robust::parse_rule("cwmed").value();
+  const AttackedTable table{.honest = {.rows = {{0.0}, {2.0}}, .weights = {1.0, 1.0}},
+                            .liars = {{0.0}}};
+
+  EXPECT_DOUBLE_EQ(pull(*rule, table, 1.0 / 3.0, bench).value(), 1.0);
+}
+
+}  // namespace
+}  // namespace ballast::verify
