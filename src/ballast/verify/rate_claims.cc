@@ -86,7 +86,7 @@ Result<Findings> check_rate(const Lab& lab) {
 Result<Findings> check_noise_free(const Lab& lab) {
   // Curvatures down to a value that T updates cannot resolve: the excess then falls like 1 / T and
   // no faster. It also swings, as that of all accelerated methods does, so several octaves count.
-  // They begin where T is ten times the longest delay: before, liars have not yet done their worst.
+  // They begin at ten times the mean maximal delay: before, liars have not yet done their worst.
   LeastSquares problem({.dim = kDim, .smallest_curvature = 1e-4});
   const RateSetting settings[] = {setting_of(problem, 0.0, "none"),
                                   setting_of(problem, 0.3, "sign-flip"),
