@@ -19,6 +19,8 @@ void add_bench_command(CLI::App& app, Action& action);
 void add_bench_train_command(CLI::App& bench, Action& action);
 void add_train_command(CLI::App& app, Action& action);
 void add_reproduce_command(CLI::App& app, Action& action);
+void add_serve_command(CLI::App& app, Action& action);
+void add_work_command(CLI::App& app, Action& action);
 void add_data_command(CLI::App& app, Action& action);
 void add_ca_command(CLI::App& app, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);

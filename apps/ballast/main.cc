@@ -56,6 +56,8 @@ int run(int argc, char** argv) {
   ballast::apps::add_bench_command(app, action);
   ballast::apps::add_train_command(app, action);
   ballast::apps::add_reproduce_command(app, action);
+  ballast::apps::add_serve_command(app, action);
+  ballast::apps::add_work_command(app, action);
   ballast::apps::add_data_command(app, action);
   ballast::apps::add_ca_command(app, action);
   ballast::apps::add_inspect_command(app, action);
