@@ -21,6 +21,7 @@ constexpr const char* kDescription =
     "  ballast data get mnist                              bring a data set to this machine\n"
     "  ballast reproduce --quick                           the paper's experiments, shortened\n"
     "  ballast ca init; ballast ca issue worker-1          certificates for servers and workers\n"
+    "  ballast cluster spec.toml                           a server and workers on this machine\n"
     "  ballast inspect DIR                                 what a checkpoint folder holds\n"
     "\n"
     "'ballast COMMAND --help' explains one command. Exit code: 0 done, 2 something is wrong with "
@@ -58,6 +59,8 @@ int run(int argc, char** argv) {
   ballast::apps::add_reproduce_command(app, action);
   ballast::apps::add_serve_command(app, action);
   ballast::apps::add_work_command(app, action);
+  ballast::apps::add_cluster_command(app, action);
+  ballast::apps::add_top_command(app, action);
   ballast::apps::add_data_command(app, action);
   ballast::apps::add_ca_command(app, action);
   ballast::apps::add_inspect_command(app, action);

@@ -21,5 +21,7 @@ void add_missing(CLI::App& app, Action& action, const char* name) {
 
 void add_serve_command(CLI::App& app, Action& action) { add_missing(app, action, "serve"); }
 void add_work_command(CLI::App& app, Action& action) { add_missing(app, action, "work"); }
+void add_cluster_command(CLI::App& app, Action& action) { add_missing(app, action, "cluster"); }
+void add_top_command(CLI::App& app, Action& action) { add_missing(app, action, "top"); }
 
 }  // namespace ballast::apps

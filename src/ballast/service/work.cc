@@ -15,22 +15,6 @@ namespace {
 
 using server::Verdict;
 
-Result<attacks::AttackPointer> make_network_attack(const experiment::RunSpec& run,
-                                                   const std::string& attack) {
-  if (attack.empty()) return nullptr;
-  experiment::RunSpec liar = run;
-  liar.attack = attack;
-  liar.byzantine = 1;
-  BALLAST_TRY(attacks::AttackPointer made, experiment::make_run_attack(liar));
-  if (made->colludes()) {
-    return unsupported(fmt::format(
-        "the attack '{}' needs the honest workers' updates, which a worker on a network does not "
-        "see; try it with 'ballast train'",
-        attack));
-  }
-  return made;
-}
-
 transport::ClientOptions client_options(const Plan& plan, const WorkOptions& options) {
   const learn::Model& model = *plan.material.model;
   return {.server = options.server,
@@ -171,6 +155,22 @@ class Labour {
 };
 
 }  // namespace
+
+Result<attacks::AttackPointer> make_network_attack(const experiment::RunSpec& run,
+                                                   const std::string& attack) {
+  if (attack.empty()) return nullptr;
+  experiment::RunSpec liar = run;
+  liar.attack = attack;
+  liar.byzantine = 1;
+  BALLAST_TRY(attacks::AttackPointer made, experiment::make_run_attack(liar));
+  if (made->colludes()) {
+    return unsupported(fmt::format(
+        "the attack '{}' needs the honest workers' updates, which a worker on a network does not "
+        "see; try it with 'ballast train'",
+        attack));
+  }
+  return made;
+}
 
 Result<std::uint32_t> number_in(const std::string& name) {
   const std::size_t start = name.find_last_not_of("0123456789") + 1;

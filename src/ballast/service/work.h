@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "ballast/attacks/attack.h"
 #include "ballast/base/error.h"
 #include "ballast/service/event.h"
 #include "ballast/service/plan.h"
@@ -32,6 +33,11 @@ struct WorkReport {
   std::uint64_t lost = 0;  // the connection broke before a verdict came
   std::uint64_t reconnects = 0;
 };
+
+// The attack of a worker on a network, none for an empty name. Refuses unknown ones, and those that
+// need the honest workers' updates, which nobody sees there.
+Result<attacks::AttackPointer> make_network_attack(const experiment::RunSpec& run,
+                                                   const std::string& attack);
 
 // The number at the end of a name such as worker-3; an error if there is none.
 Result<std::uint32_t> number_in(const std::string& name);
