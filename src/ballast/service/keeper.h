@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ballast/base/error.h"
 #include "ballast/server/parameter_server.h"

@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "ballast/experiment/assembly.h"

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <span>
 #include <utility>
 
 namespace ballast::service {
