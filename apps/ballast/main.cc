@@ -24,6 +24,7 @@ constexpr const char* kDescription =
     "  ballast bench                                       how fast the rules are here\n"
     "  ballast data get mnist                              bring a data set to this machine\n"
     "  ballast ca init; ballast ca issue worker-1          certificates for servers and workers\n"
+    "  ballast cluster spec.toml                           a server and workers on this machine\n"
     "  ballast inspect DIR                                 what a checkpoint folder holds\n"
     "\n"
     "'ballast COMMAND --help' explains one command. Exit code: 0 done, 2 something is wrong with "
@@ -59,6 +60,10 @@ int run(int argc, char** argv) {
   ballast::apps::add_bench_command(app, action);
   ballast::apps::add_train_command(app, action);
   ballast::apps::add_reproduce_command(app, action);
+  ballast::apps::add_serve_command(app, action);
+  ballast::apps::add_work_command(app, action);
+  ballast::apps::add_cluster_command(app, action);
+  ballast::apps::add_top_command(app, action);
   ballast::apps::add_data_command(app, action);
   ballast::apps::add_ca_command(app, action);
   ballast::apps::add_inspect_command(app, action);

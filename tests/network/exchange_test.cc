@@ -136,6 +136,7 @@ TEST(Exchange, TheJournalHearsOfAnUpdateBeforeItsWorker) {
     EXPECT_EQ(update.values[0], 3.0f);
     std::this_thread::sleep_for(milliseconds(50));
     is_journalled = true;
+    return true;
   };
   Exchange exchange(make_coordinator(setting), {.hooks = hooks});
   exchange.join(0, peer, Memory::kFresh);
@@ -143,6 +144,19 @@ TEST(Exchange, TheJournalHearsOfAnUpdateBeforeItsWorker) {
   ASSERT_TRUE(send(exchange, 0, peer, ticket, Values(setting.dim, 3.0f)));
   ASSERT_TRUE(peer->next());
   EXPECT_TRUE(is_journalled);
+}
+
+TEST(Exchange, WhatTheJournalCouldNotNoteIsNotAcknowledged) {
+  const TestSetting setting;
+  const auto peer = std::make_shared<Notebook>();
+  ExchangeHooks hooks;
+  hooks.judged = [](const server::Coordinator&, const JudgedUpdate&) { return false; };
+  Exchange exchange(make_coordinator(setting), {.hooks = hooks});
+  exchange.join(0, peer, Memory::kFresh);
+  const auto ticket = peer->next().value().next.value().ticket;
+  ASSERT_TRUE(send(exchange, 0, peer, ticket, Values(setting.dim, 3.0f)));
+  EXPECT_EQ(peer->closed(), Close::kStopping);
+  EXPECT_FALSE(peer->next());
 }
 
 TEST(Exchange, HeldPeersAreSentAwayAfterAWhileAndReleasedByOthers) {
@@ -186,6 +200,7 @@ TEST(Exchange, ManyStreamsOfFewWorkersKeepTheCountsRight) {
   ExchangeHooks hooks;
   hooks.judged = [&](const server::Coordinator&, const JudgedUpdate& update) {
     judged_count += update.outcome.verdict == Verdict::kAccepted ? 1 : 0;
+    return true;
   };
   Exchange exchange(make_coordinator(setting), {.hooks = hooks});
   std::vector<std::thread> threads;

@@ -6,6 +6,7 @@
 //
 // Thread-safety: none; one thread at a time. The functions block.
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +40,8 @@ struct ClientOptions {
   std::chrono::milliseconds back_off_max{10'000};
   std::chrono::milliseconds patience{300'000};  // of one call; then it gives up
   std::uint64_t seed = 0;                       // of the pauses
+  // True makes a call that waits fail soon, with kInterrupted. Borrowed.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // A model and what the server knows of this worker. The values are valid until the next call.

@@ -177,18 +177,24 @@ void Exchange::handle_update(std::uint32_t worker, const Mailbox& mail) {
   } else {
     coordinator_.refuse(worker, Verdict::kUnasked);
   }
+  bool may_tell = true;
   if (options_.hooks.judged) {
-    options_.hooks.judged(coordinator_, {.worker = worker,
-                                         .ticket = mail.ticket,
-                                         .outcome = judgement.outcome,
-                                         .values = values,
-                                         .statistics = statistics});
+    may_tell = options_.hooks.judged(coordinator_, {.worker = worker,
+                                                    .ticket = mail.ticket,
+                                                    .outcome = judgement.outcome,
+                                                    .values = values,
+                                                    .statistics = statistics});
   }
   {
     const std::lock_guard lock(slot.mutex);
     slot.is_busy = false;
   }
   if (!is_current) return;
+  if (!may_tell) {
+    part(worker, Close::kStopping);
+    coordinator_.on_disconnect(worker, now());
+    return;
+  }
   give(worker, {.verdict = judgement.outcome.verdict,
                 .staleness = judgement.outcome.staleness,
                 .next = std::move(judgement.next)});

@@ -54,8 +54,9 @@ enum class MemberEvent : std::uint8_t {
 
 // Called on the state thread, so they may read the Coordinator and delay everything else.
 struct ExchangeHooks {
-  // After an update was judged and before its worker is told: the place for a journal.
-  std::function<void(const server::Coordinator&, const JudgedUpdate&)> judged = {};
+  // After an update was judged and before its worker is told: the place for a journal. False: it
+  // could not be noted, so the worker must not be told, and its stream ends.
+  std::function<bool(const server::Coordinator&, const JudgedUpdate&)> judged = {};
   std::function<void(std::uint32_t worker, MemberEvent event)> member = {};
   // Regularly: the place for checkpoints by time and for publishing figures.
   std::function<void(const server::Coordinator&)> tick = {};

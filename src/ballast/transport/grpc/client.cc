@@ -20,6 +20,7 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kLeaveWait{5'000};
+constexpr milliseconds kStopWait{50};  // until a wish to stop is noticed
 
 tl::unexpected<Trouble> trouble(std::string message) {
   return tl::unexpected(Trouble{.message = std::move(message)});
@@ -67,6 +68,7 @@ class Client::Body {
 
   void leave() {
     if (!stream_) return;
+    stream_->forget_stop();
     v1::WorkerMessage message;
     message.mutable_leave();
     if (stream_->write(message, kLeaveWait)) stream_->end(kLeaveWait);
@@ -84,7 +86,10 @@ class Client::Body {
             .values = model_};
   }
 
+  bool is_stopped() const { return options_.stop != nullptr && options_.stop->load(); }
+
   tl::unexpected<Error> failed(const Trouble& why) const {
+    if (is_stopped()) return interrupted("stopped while waiting for the server");
     return io_error(fmt::format("{}: {}", options_.server, why.message));
   }
 
@@ -96,7 +101,9 @@ class Client::Body {
       const Attempt<void> done = connect(is_fresh);
       if (done) return {};
       stream_.reset();
-      if (!done.error().may_retry || Clock::now() >= give_up) return failed(done.error());
+      if (!done.error().may_retry || is_stopped() || Clock::now() >= give_up) {
+        return failed(done.error());
+      }
       wait = std::min(wait, options_.back_off_max);
       pause(std::max(wait, done.error().wait));
     }
@@ -104,8 +111,10 @@ class Client::Body {
 
   void pause(milliseconds wait) {
     const double factor = 0.5 + rng_.uniform();
-    std::this_thread::sleep_for(
-        std::chrono::duration<double, std::milli>(factor * static_cast<double>(wait.count())));
+    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(factor * wait);
+    while (!is_stopped() && Clock::now() < end) {
+      std::this_thread::sleep_for(std::min<Clock::duration>(kStopWait, end - Clock::now()));
+    }
   }
 
   Attempt<void> connect(bool is_fresh) {

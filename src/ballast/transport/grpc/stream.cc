@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "ballast/transport/grpc/credentials.h"
@@ -12,6 +13,8 @@
 
 namespace ballast::transport {
 namespace {
+
+constexpr std::chrono::milliseconds kStopSlice{50};  // until a wish to stop is noticed
 
 grpc::ChannelArguments channel_arguments(const ClientOptions& options) {
   grpc::ChannelArguments arguments;
@@ -65,6 +68,7 @@ Attempt<std::unique_ptr<Stream>> Stream::open(const ClientOptions& options) {
     credentials = *std::move(made);
   }
   std::unique_ptr<Stream> stream(new Stream);
+  stream->stop_ = options.stop;
   stream->channel_ =
       grpc::CreateCustomChannel(options.server, credentials, channel_arguments(options));
   if (!options.tls) stream->context_.AddMetadata(kNameHeader, options.name);
@@ -92,8 +96,12 @@ Stream::~Stream() {
 bool Stream::wait(std::chrono::milliseconds wait_max) {
   void* tag = nullptr;
   bool is_ok = false;
-  const auto status = queue_.AsyncNext(&tag, &is_ok, deadline_after(wait_max));
-  if (status == grpc::CompletionQueue::GOT_EVENT) return is_ok;
+  const auto give_up = std::chrono::steady_clock::now() + wait_max;
+  do {
+    const auto slice = stop_ != nullptr ? std::min(wait_max, kStopSlice) : wait_max;
+    const auto status = queue_.AsyncNext(&tag, &is_ok, deadline_after(slice));
+    if (status == grpc::CompletionQueue::GOT_EVENT) return is_ok;
+  } while (!is_stopped() && std::chrono::steady_clock::now() < give_up);
   is_timed_out_ = true;
   context_.TryCancel();
   queue_.Next(&tag, &is_ok);

@@ -8,6 +8,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -43,18 +44,23 @@ class Stream {
                       bool has_followers = false);
   Attempt<void> read(v1::ServerMessage& message, std::chrono::milliseconds wait_max);
 
+  // From now on ClientOptions::stop is not looked at: there is a good-bye to say.
+  void forget_stop() noexcept { stop_ = nullptr; }
+
   // Says that nothing more comes and waits until the server has heard it.
   void end(std::chrono::milliseconds wait_max);
 
  private:
   Stream() = default;
   bool wait(std::chrono::milliseconds wait_max);
+  bool is_stopped() const { return stop_ != nullptr && stop_->load(); }
   Trouble trouble();
 
   std::shared_ptr<grpc::Channel> channel_;
   grpc::ClientContext context_;
   grpc::CompletionQueue queue_;
   std::unique_ptr<grpc::ClientAsyncReaderWriter<v1::WorkerMessage, v1::ServerMessage>> call_;
+  const std::atomic<bool>* stop_ = nullptr;
   bool is_timed_out_ = false;
   bool is_finished_ = false;
 };

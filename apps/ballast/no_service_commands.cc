@@ -1,0 +1,27 @@
+// For builds without the room service/.
+
+#include "apps/ballast/commands.h"
+
+namespace ballast::apps {
+namespace {
+
+void add_missing(CLI::App& app, Action& action, const char* name) {
+  CLI::App* command = app.add_subcommand(name, "not in this build");
+  command->allow_extras();
+  command->callback([&action] {
+    action = [] {
+      return Status(unsupported(
+          "this build cannot serve; install gRPC, protobuf, OpenSSL, SQLite, xxHash and "
+          "spdlog, then build it again"));
+    };
+  });
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& app, Action& action) { add_missing(app, action, "serve"); }
+void add_work_command(CLI::App& app, Action& action) { add_missing(app, action, "work"); }
+void add_cluster_command(CLI::App& app, Action& action) { add_missing(app, action, "cluster"); }
+void add_top_command(CLI::App& app, Action& action) { add_missing(app, action, "top"); }
+
+}  // namespace ballast::apps

@@ -1,0 +1,69 @@
+#include "apps/ballast/service_flags.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+
+namespace ballast::apps {
+
+void add_spec_flags(CLI::App& command, SpecFlags& flags) {
+  command.add_option("SPEC", flags.spec, "the specification, a TOML file")->required();
+  command.add_option("--set", flags.settings, "KEY=VALUE, in place of what the file says")
+      ->take_all();
+}
+
+Result<experiment::Spec> read_spec(const SpecFlags& flags) {
+  BALLAST_TRY(experiment::Spec spec, experiment::read_spec(flags.spec));
+  for (const std::string& setting : flags.settings) {
+    BALLAST_TRY_STATUS(experiment::apply_override(spec, setting));
+  }
+  return spec;
+}
+
+void add_tls_flags(CLI::App& command, TlsFlags& flags) {
+  command.add_option("--ca", flags.files.authority, "certificate of the authority");
+  command.add_option("--cert", flags.files.certificate, "this machine's own certificate");
+  command.add_option("--key", flags.files.key, "and its key");
+  command.add_flag("--insecure-localhost", flags.is_insecure,
+                   "no certificates: for a quick try on this machine only");
+}
+
+Result<std::optional<transport::TlsFiles>> credentials_of(const TlsFlags& flags) {
+  const transport::TlsFiles& files = flags.files;
+  const bool has_some =
+      !files.authority.empty() || !files.certificate.empty() || !files.key.empty();
+  const bool has_all = !files.authority.empty() && !files.certificate.empty() && !files.key.empty();
+  if (flags.is_insecure && has_some) {
+    return invalid_argument("--insecure-localhost takes no certificates; leave out one of the two");
+  }
+  if (flags.is_insecure) return std::nullopt;
+  if (!has_all) {
+    return invalid_argument(
+        "name --ca, --cert and --key ('ballast ca' makes them), or say --insecure-localhost");
+  }
+  return files;
+}
+
+std::chrono::sys_seconds wall_clock() {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
+
+service::EventSink json_log() {
+  auto logger = std::make_shared<spdlog::logger>("ballast",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})",
+                      spdlog::pattern_time_type::utc);
+  return [logger](const service::Event& event) {
+    switch (event.severity) {
+      case service::Severity::kInfo:
+        return logger->info("{}", event.members);
+      case service::Severity::kWarning:
+        return logger->warn("{}", event.members);
+      case service::Severity::kError:
+        return logger->error("{}", event.members);
+    }
+  };
+}
+
+}  // namespace ballast::apps

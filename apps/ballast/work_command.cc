@@ -1,0 +1,73 @@
+#include <fmt/core.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "apps/ballast/commands.h"
+#include "apps/ballast/interrupt.h"
+#include "apps/ballast/service_flags.h"
+#include "ballast/service/work.h"
+#include "ballast/transport/process.h"
+
+namespace ballast::apps {
+namespace {
+
+struct WorkFlags {
+  SpecFlags spec;
+  TlsFlags tls;
+  std::string server;
+  std::string name;
+  std::optional<std::uint32_t> number;
+  std::string attack;
+  std::optional<std::uint64_t> updates_max;
+  double patience_seconds = 300.0;
+};
+
+Status run_work(const WorkFlags& flags) {
+  transport::keep_freed_memory();
+  service::WorkOptions options{.server = flags.server,
+                               .name = flags.name,
+                               .attack = flags.attack,
+                               .updates_max = flags.updates_max,
+                               .patience = std::chrono::duration_cast<std::chrono::milliseconds>(
+                                   std::chrono::duration<double>(flags.patience_seconds)),
+                               .events = json_log(),
+                               .stop = &watch_for_interrupt()};
+  BALLAST_TRY(options.credentials, credentials_of(flags.tls));
+  BALLAST_TRY(options.number,
+              flags.number ? Result<std::uint32_t>(*flags.number) : service::number_in(flags.name));
+  BALLAST_TRY(experiment::Spec spec, read_spec(flags.spec));
+  BALLAST_TRY(const service::Plan plan, service::make_plan(std::move(spec)));
+  BALLAST_TRY(const service::WorkReport report, service::work(plan, options));
+  return print(fmt::format("{} of {} updates accepted\n", report.accepted, report.sent));
+}
+
+}  // namespace
+
+void add_work_command(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<WorkFlags>();
+  CLI::App* command = app.add_subcommand("work", "compute updates for a server");
+  command->footer(
+      "\nTrains with the model and the data of the specification, which must be the server's, "
+      "until\n"
+      "it gets SIGTERM or Ctrl-C; then it says good-bye. A server that is away is tried again and\n"
+      "again, with pauses, for as long as --patience-seconds.\n"
+      "\n"
+      "  ballast work spec.toml --server train.example.org:7000 --name worker-3 --ca ca.crt \\\n"
+      "      --cert worker-3.crt --key worker-3.key\n");
+  add_spec_flags(*command, flags->spec);
+  command->add_option("--server", flags->server, "HOST:PORT")->required();
+  command->add_option("--name", flags->name, "as enrolled, and as in the certificate")->required();
+  command->add_option("--number", flags->number,
+                      "place among the workers [the number that ends the name]");
+  add_tls_flags(*command, flags->tls);
+  command->add_option("--attack", flags->attack, "lie, to test a server ('ballast list')");
+  command->add_option("--updates", flags->updates_max, "leave after so many");
+  command->add_option("--patience-seconds", flags->patience_seconds, "with a server that is away")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  command->callback([flags, &action] { action = [flags] { return run_work(*flags); }; });
+}
+
+}  // namespace ballast::apps

@@ -1,0 +1,181 @@
+#include "ballast/service/figures.h"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+namespace ballast::service {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view state_of(const server::Coordinator& coordinator, std::uint32_t worker) {
+  if (coordinator.has_ticket(worker)) return "computing";
+  return coordinator.is_held(worker) ? "held" : "away";
+}
+
+Json verdicts_json(const WorkerFigures& worker) {
+  Json verdicts = Json::object();
+  for (std::size_t i = 0; i < worker.verdicts.size(); ++i) {
+    if (worker.verdicts[i] == 0) continue;
+    verdicts[std::string(server::name(static_cast<server::Verdict>(i)))] = worker.verdicts[i];
+  }
+  return verdicts;
+}
+
+Json worker_json(const WorkerFigures& worker) {
+  return {{"name", worker.name},
+          {"state", worker.state},
+          {"count", worker.count},
+          {"weight_share", worker.weight_share},
+          {"trimmed_share", worker.count > 0 ? 1.0 - worker.kept : 0.0},
+          {"staleness", worker.staleness},
+          {"norm", worker.norm},
+          {"verdicts", verdicts_json(worker)}};
+}
+
+Json network_json(const transport::NetworkCounts& counts) {
+  return {{"streams_opened", counts.streams_opened},
+          {"streams_refused", counts.streams_refused},
+          {"streams_stalled", counts.streams_stalled},
+          {"joins_refused", counts.joins_refused}};
+}
+
+// Collects lines; a name's help and type come before its first value.
+class Metrics {
+ public:
+  void declare(std::string_view name, std::string_view type, std::string_view help) {
+    fmt::format_to(std::back_inserter(text_), "# HELP ballast_{} {}\n# TYPE ballast_{} {}\n", name,
+                   help, name, type);
+  }
+  template <typename T>
+  void add(std::string_view name, std::string_view labels, T value) {
+    fmt::format_to(std::back_inserter(text_), "ballast_{}{} {}\n", name, labels, value);
+  }
+  template <typename T>
+  void one(std::string_view name, std::string_view type, std::string_view help, T value) {
+    declare(name, type, help);
+    add(name, "", value);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+// One metric of every worker.
+template <typename Get>
+void add_of_workers(Metrics& metrics, const Figures& figures, std::string_view name,
+                    std::string_view type, std::string_view help, Get get) {
+  metrics.declare(name, type, help);
+  for (const WorkerFigures& worker : figures.workers) {
+    metrics.add(name, fmt::format("{{worker=\"{}\"}}", worker.name), get(worker));
+  }
+}
+
+void add_verdicts(Metrics& metrics, const Figures& figures) {
+  metrics.declare("verdicts_total", "counter", "updates of a worker by verdict");
+  for (const WorkerFigures& worker : figures.workers) {
+    for (std::size_t i = 0; i < worker.verdicts.size(); ++i) {
+      const auto verdict = server::name(static_cast<server::Verdict>(i));
+      metrics.add("verdicts_total",
+                  fmt::format("{{worker=\"{}\",verdict=\"{}\"}}", worker.name, verdict),
+                  worker.verdicts[i]);
+    }
+  }
+}
+
+}  // namespace
+
+Figures look_at(const server::Coordinator& coordinator, const std::vector<double>& norms) {
+  const server::ParameterServer& server = coordinator.server();
+  Figures figures{.incarnation = coordinator.options().incarnation,
+                  .version = server.model().version,
+                  .accepted = server.accepted_count(),
+                  .pause_reason = coordinator.pause_reason(),
+                  .heaviest_share = coordinator.heaviest_share(),
+                  .heaviest_share_max = coordinator.heaviest_share_max(),
+                  .evictions = coordinator.eviction_count()};
+  const auto weights = server.weights();
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  for (std::uint32_t i = 0; i < weights.size(); ++i) {
+    const server::WorkerRecord& record = server.worker(i);
+    figures.workers.push_back(
+        {.name = coordinator.options().names[i],
+         .state = state_of(coordinator, i),
+         .count = record.count,
+         .weight_share = sum > 0.0 ? static_cast<double>(weights[i]) / sum : 0.0,
+         .kept = record.kept,
+         .staleness = record.staleness,
+         .norm = norms[i],
+         .verdicts = record.verdicts});
+  }
+  return figures;
+}
+
+std::string status_json(const Figures& figures) {
+  Json json = {{"run", figures.run},
+               {"incarnation", figures.incarnation},
+               {"generation", figures.generation},
+               {"version", figures.version},
+               {"accepted", figures.accepted},
+               {"updates", figures.updates},
+               {"paused", figures.pause_reason ? Json(*figures.pause_reason) : Json()},
+               {"heaviest_share", figures.heaviest_share},
+               {"heaviest_share_max", figures.heaviest_share_max},
+               {"evictions", figures.evictions},
+               {"evaluation", nullptr},
+               {"network", network_json(figures.network)},
+               {"workers", Json::array()}};
+  if (const auto& evaluation = figures.evaluation) {
+    json["evaluation"] = {{"accepted", evaluation->accepted},
+                          {"accuracy", evaluation->accuracy},
+                          {"loss", evaluation->loss}};
+  }
+  for (const WorkerFigures& worker : figures.workers) {
+    json["workers"].push_back(worker_json(worker));
+  }
+  return json.dump() + "\n";
+}
+
+std::string metrics_text(const Figures& figures) {
+  Metrics metrics;
+  metrics.one("model_version", "gauge", "steps taken", figures.version);
+  metrics.one("updates_accepted", "gauge", "accepted updates that the state holds",
+              figures.accepted);
+  metrics.one("incarnation", "gauge", "lives of this server", figures.incarnation);
+  metrics.one("checkpoint_generation", "gauge", "the newest durable one", figures.generation);
+  metrics.one("is_stepping", "gauge", "0 while the server pauses below its quorum",
+              figures.pause_reason ? 0 : 1);
+  metrics.one("heaviest_share", "gauge", "share of weight that the f heaviest hold",
+              figures.heaviest_share);
+  metrics.one("heaviest_share_max", "gauge", "the most it ever was", figures.heaviest_share_max);
+  metrics.one("evictions_total", "counter", "rows taken away for silence", figures.evictions);
+  metrics.one("streams_opened_total", "counter", "streams of workers",
+              figures.network.streams_opened);
+  metrics.one("streams_refused_total", "counter", "of strangers and revoked ones",
+              figures.network.streams_refused);
+  metrics.one("streams_stalled_total", "counter", "dropped for being too slow",
+              figures.network.streams_stalled);
+  if (const auto& evaluation = figures.evaluation) {
+    metrics.one("test_accuracy", "gauge", "of the last evaluation", evaluation->accuracy);
+    metrics.one("test_loss", "gauge", "of the last evaluation", evaluation->loss);
+  }
+  const auto of_workers = [&](auto name, auto help, auto get) {
+    add_of_workers(metrics, figures, name, "gauge", help, get);
+  };
+  of_workers("worker_count", "accepted updates", [](const auto& w) { return w.count; });
+  of_workers("worker_weight_share", "share of the weight",
+             [](const auto& w) { return w.weight_share; });
+  of_workers("worker_kept", "what the rule used of its weight",
+             [](const auto& w) { return w.kept; });
+  of_workers("worker_staleness", "of its last update", [](const auto& w) { return w.staleness; });
+  of_workers("worker_norm", "of its last update", [](const auto& w) { return w.norm; });
+  add_verdicts(metrics, figures);
+  return metrics.take();
+}
+
+}  // namespace ballast::service

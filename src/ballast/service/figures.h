@@ -1,0 +1,59 @@
+#pragma once
+// What can be seen of a serving run, as plain values, and the two texts made of them: the JSON of
+// /status and the lines of /metrics.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ballast/server/coordinator.h"
+#include "ballast/transport/server.h"
+
+namespace ballast::service {
+
+struct WorkerFigures {
+  std::string name;
+  std::string_view state = "away";  // computing, held or away
+  std::uint64_t count = 0;          // accepted updates
+  double weight_share = 0.0;        // of the weight of all
+  double kept = 0.0;                // of its weight, what the rule used last
+  std::uint64_t staleness = 0;      // of the last accepted update
+  double norm = 0.0;                // of the last accepted update
+  std::array<std::uint64_t, server::kVerdictCount> verdicts{};
+};
+
+struct EvaluationFigures {
+  std::uint64_t accepted = 0;  // updates the model had seen
+  double accuracy = 0.0;
+  double loss = 0.0;
+};
+
+struct Figures {
+  std::string run = {};
+  std::uint64_t incarnation = 1;
+  std::uint64_t generation = 0;  // of the last checkpoint; 0: none
+  std::uint64_t version = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t updates = 0;  // after so many the run ends
+  std::optional<std::string> pause_reason = {};
+  double heaviest_share = 0.0;      // of the f heaviest, now
+  double heaviest_share_max = 0.0;  // and the most it ever was
+  std::uint64_t evictions = 0;
+  std::optional<EvaluationFigures> evaluation = {};  // the last one
+  transport::NetworkCounts network = {};
+  std::vector<WorkerFigures> workers = {};
+};
+
+// What the coordinator knows; the caller adds the rest. Requires: as many norms as workers.
+Figures look_at(const server::Coordinator& coordinator, const std::vector<double>& norms);
+
+// One JSON object, ended by a line feed.
+std::string status_json(const Figures& figures);
+
+// In the text format of Prometheus, version 0.0.4. Names are kept safe by who may enrol.
+std::string metrics_text(const Figures& figures);
+
+}  // namespace ballast::service

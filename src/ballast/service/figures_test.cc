@@ -1,0 +1,55 @@
+#include "ballast/service/figures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace ballast::service {
+namespace {
+
+using testing::HasSubstr;
+
+Figures example() {
+  Figures figures{.run = "a \"run\"",
+                  .version = 7,
+                  .accepted = 9,
+                  .updates = 100,
+                  .pause_reason = "1 of 3 rows",
+                  .evaluation = EvaluationFigures{8, 0.75, 0.5}};
+  WorkerFigures worker{.name = "worker-0", .state = "held", .count = 9, .kept = 0.25};
+  worker.verdicts[static_cast<std::size_t>(server::Verdict::kAccepted)] = 9;
+  worker.verdicts[static_cast<std::size_t>(server::Verdict::kNotFinite)] = 2;
+  figures.workers.push_back(worker);
+  return figures;
+}
+
+TEST(Figures, StatusNamesVerdictsAndLeavesOutThoseThatNeverCame) {
+  const auto json = nlohmann::json::parse(status_json(example()));
+  EXPECT_EQ(json["run"], "a \"run\"");
+  EXPECT_EQ(json["paused"], "1 of 3 rows");
+  EXPECT_EQ(json["evaluation"]["accuracy"], 0.75);
+  const auto& worker = json["workers"][0];
+  EXPECT_EQ(worker["trimmed_share"], 0.75);
+  EXPECT_EQ(worker["verdicts"], nlohmann::json({{"accepted", 9}, {"not-finite", 2}}));
+}
+
+TEST(Figures, MetricsDeclareEachNameOnceBeforeItsValues) {
+  const std::string text = metrics_text(example());
+  EXPECT_THAT(text, HasSubstr("# TYPE ballast_model_version gauge\nballast_model_version 7\n"));
+  EXPECT_THAT(text, HasSubstr("\nballast_is_stepping 0\n"));
+  EXPECT_THAT(text,
+              HasSubstr("ballast_verdicts_total{worker=\"worker-0\",verdict=\"not-finite\"} 2\n"));
+  EXPECT_EQ(text.find("# TYPE ballast_verdicts_total"),
+            text.rfind("# TYPE ballast_verdicts_total"));
+}
+
+TEST(Figures, WithoutAnEvaluationThereIsNoAccuracy) {
+  Figures figures = example();
+  figures.evaluation.reset();
+  EXPECT_TRUE(nlohmann::json::parse(status_json(figures))["evaluation"].is_null());
+  EXPECT_EQ(metrics_text(figures).find("test_accuracy"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ballast::service

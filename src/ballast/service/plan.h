@@ -1,0 +1,44 @@
+#pragma once
+// A specification as server and workers of a network share it: one run, its data, its model.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ballast/base/error.h"
+#include "ballast/experiment/grid.h"
+#include "ballast/experiment/materials.h"
+#include "ballast/experiment/spec.h"
+
+namespace ballast::service {
+
+// Seconds since 1970, by the clock of the machine.
+using WallClock = std::function<std::chrono::sys_seconds()>;
+
+struct Plan {
+  experiment::PlannedRun planned;
+  experiment::Material material;
+  std::uint64_t schema_hash = 0;  // of the model's tensors
+
+  const experiment::RunSpec& run() const noexcept { return planned.run; }
+};
+
+// The one run of a specification, under its first seed. Where the specification does not set
+// `reply`, workers get the newest model, as a real server does. Refuses a specification of several
+// runs.
+Result<experiment::PlannedRun> plan_run(experiment::Spec spec);
+
+// The same with its data and model loaded.
+Result<Plan> make_plan(experiment::Spec spec);
+
+// worker-0, worker-1, ...: what the workers of a run are called unless somebody says otherwise.
+std::vector<std::string> default_names(std::uint64_t worker_count);
+
+// What must be the same for a run to go on from a checkpoint: the keys, the seed and the workers'
+// names. How long it goes on and how often it is evaluated may change.
+std::string configuration(const experiment::PlannedRun& planned,
+                          const std::vector<std::string>& names);
+
+}  // namespace ballast::service

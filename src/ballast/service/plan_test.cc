@@ -1,0 +1,58 @@
+#include "ballast/service/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ballast/service/work.h"
+
+namespace ballast::service {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+experiment::Spec parsed(std::string_view text) {
+  return experiment::parse_spec(text, "test.toml").value();
+}
+
+TEST(Plan, WorkersGetTheNewestModelUnlessTheSpecificationSaysOtherwise) {
+  EXPECT_EQ(plan_run(parsed("")).value().run.reply, experiment::Reply::kNewest);
+  EXPECT_EQ(plan_run(parsed("reply = \"paper\"")).value().run.reply, experiment::Reply::kPaper);
+}
+
+TEST(Plan, TheFirstSeedIsTakenAndSeveralRunsAreRefused) {
+  EXPECT_EQ(plan_run(parsed("seeds = [5, 6]")).value().seed, 5u);
+  EXPECT_THAT(plan_run(parsed("[grid]\neta = [0.1, 0.2]")).error().message, HasSubstr("2 runs"));
+}
+
+TEST(Plan, OnlyLengthAndEvaluationsMayChangeWhenARunGoesOn) {
+  const auto names = default_names(2);
+  EXPECT_THAT(names, ElementsAre("worker-0", "worker-1"));
+  const auto planned = plan_run(parsed("")).value();
+  auto longer = planned;
+  longer.run.updates *= 2;
+  longer.run.evaluate_every += 1;
+  EXPECT_EQ(configuration(longer, names), configuration(planned, names));
+  auto other = planned;
+  other.run.eta *= 2;
+  EXPECT_NE(configuration(other, names), configuration(planned, names));
+  EXPECT_NE(configuration(planned, {"worker-1", "worker-0"}), configuration(planned, names));
+}
+
+TEST(Plan, AWorkersNumberEndsItsName) {
+  EXPECT_EQ(number_in("worker-12").value(), 12u);
+  EXPECT_EQ(number_in("7").value(), 7u);
+  EXPECT_FALSE(number_in("ada"));
+  EXPECT_FALSE(number_in(""));
+  EXPECT_FALSE(number_in("worker-99999999999"));
+}
+
+TEST(Plan, AttacksThatNeedTheHonestUpdatesAreUnsupported) {
+  const auto run = plan_run(parsed("")).value().run;
+  EXPECT_EQ(make_network_attack(run, "").value(), nullptr);
+  EXPECT_NE(make_network_attack(run, "sign-flip").value(), nullptr);
+  EXPECT_EQ(make_network_attack(run, "empire").error().code, ErrorCode::kUnsupported);
+}
+
+}  // namespace
+}  // namespace ballast::service

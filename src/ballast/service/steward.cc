@@ -1,0 +1,191 @@
+#include "ballast/service/steward.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <span>
+#include <utility>
+
+namespace ballast::service {
+namespace {
+
+std::string_view name(transport::MemberEvent event) {
+  switch (event) {
+    case transport::MemberEvent::kJoined:
+      return "joined";
+    case transport::MemberEvent::kReplaced:
+      return "replaced";
+    case transport::MemberEvent::kHeld:
+      return "held";
+    case transport::MemberEvent::kReleased:
+      return "released";
+    case transport::MemberEvent::kGone:
+      return "gone";
+    case transport::MemberEvent::kLeft:
+      return "left";
+    case transport::MemberEvent::kEvicted:
+      return "evicted";
+  }
+  std::abort();
+}
+
+// Being held and released is the pace of the run, several times a second; the figures show it.
+bool is_news(transport::MemberEvent event) {
+  return event != transport::MemberEvent::kHeld && event != transport::MemberEvent::kReleased;
+}
+
+double norm_of(std::span<const float> values) {
+  double sum = 0.0;
+  for (const float value : values) sum += double{value} * double{value};
+  return std::sqrt(sum);
+}
+
+}  // namespace
+
+Steward::Steward(StewardOptions options, Keeper keeper)
+    : options_(std::move(options)),
+      keeper_(std::move(keeper)),
+      norms_(options_.names.size(), 0.0) {}
+
+transport::ExchangeHooks Steward::hooks() {
+  return {.judged = [this](const auto& coordinator,
+                           const auto& update) { return on_judged(coordinator, update); },
+          .member = [this](auto worker, auto event) { on_member(worker, event); },
+          .tick = [this](const auto& coordinator) { on_tick(coordinator); }};
+}
+
+bool Steward::on_judged(const server::Coordinator& coordinator,
+                        const transport::JudgedUpdate& update) {
+  if (is_closed_) return false;
+  if (update.outcome.verdict == server::Verdict::kAccepted) return on_accepted(coordinator, update);
+  options_.events({Severity::kWarning,
+                   fmt::format(R"("event":"refused","worker":"{}","verdict":"{}","version":{})",
+                               options_.names[update.worker], server::name(update.outcome.verdict),
+                               update.ticket.version)});
+  return true;
+}
+
+bool Steward::on_accepted(const server::Coordinator& coordinator,
+                          const transport::JudgedUpdate& update) {
+  const std::uint64_t accepted = coordinator.server().accepted_count();
+  if (const Status noted = keeper_.note(accepted, update); !noted) {
+    // The state holds what the journal does not, so it must not be saved either.
+    is_closed_ = true;
+    fail(noted.error());
+    return false;
+  }
+  norms_[update.worker] = norm_of(update.values);
+  if (accepted >= options_.updates) {
+    close(coordinator);
+    return true;
+  }
+  if (accepted % options_.evaluate_every == 0) show(coordinator);
+  report_save(keeper_.save_if_due(coordinator.server()));
+  return true;
+}
+
+void Steward::on_member(std::uint32_t worker, transport::MemberEvent event) const {
+  if (!is_news(event)) return;
+  options_.events({Severity::kInfo, fmt::format(R"("event":"{}","worker":"{}")", name(event),
+                                                options_.names[worker])});
+}
+
+void Steward::on_tick(const server::Coordinator& coordinator) {
+  if (is_closed_) return;
+  report_save(keeper_.save_if_due(coordinator.server()));
+  const auto reason = coordinator.pause_reason();
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_stepping_ == !reason) return;
+    is_stepping_ = !reason;
+  }
+  options_.events(reason
+                      ? Event{Severity::kWarning, R"("event":"paused","why":)" + json_text(*reason)}
+                      : Event{Severity::kInfo, R"("event":"stepping")"});
+}
+
+Figures Steward::look(const server::Coordinator& coordinator) const {
+  Figures figures = look_at(coordinator, norms_);
+  figures.updates = options_.updates;
+  figures.generation = keeper_.generation();
+  return figures;
+}
+
+void Steward::close(const server::Coordinator& coordinator) {
+  if (is_closed_) return;
+  is_closed_ = true;
+  const auto saved = keeper_.save(coordinator.server());
+  report_save(saved);
+  if (!saved) fail(saved.error());
+  show(coordinator);
+  const std::lock_guard lock(mutex_);
+  last_ = look(coordinator);
+  is_complete_ = coordinator.server().accepted_count() >= options_.updates;
+  changed_.notify_all();
+}
+
+// A failed checkpoint is no reason to stop: the ones before it are intact, and the next may do.
+void Steward::report_save(const Result<std::optional<store::SaveReport>>& saved) const {
+  if (!saved) {
+    options_.events({Severity::kError,
+                     R"("event":"checkpoint-failed","why":)" + json_text(saved.error().message)});
+    return;
+  }
+  if (!*saved) return;
+  const store::SaveReport& report = **saved;
+  options_.events(
+      {report.warning.empty() ? Severity::kInfo : Severity::kWarning,
+       fmt::format(R"("event":"checkpoint","generation":{},"bytes":{},"warning":{})",
+                   report.generation, report.bytes_written, json_text(report.warning))});
+}
+
+void Steward::show(const server::Coordinator& coordinator) {
+  const server::ParameterServer& server = coordinator.server();
+  Exhibit exhibit{.accepted = server.accepted_count(), .model = server.model(), .statistics = {}};
+  if (server.has_quorum()) {
+    if (auto statistics = server.statistics()) exhibit.statistics = *std::move(statistics);
+  }
+  const std::lock_guard lock(mutex_);
+  exhibit_ = std::move(exhibit);
+  changed_.notify_all();
+}
+
+void Steward::fail(Error error) {
+  const std::lock_guard lock(mutex_);
+  if (!failure_) failure_ = std::move(error);
+  changed_.notify_all();
+}
+
+void Steward::wait(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, time, [&] { return exhibit_ || failure_ || is_complete_; });
+}
+
+std::optional<Exhibit> Steward::take_exhibit() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(exhibit_, std::nullopt);
+}
+
+bool Steward::is_over() const {
+  const std::lock_guard lock(mutex_);
+  return is_complete_ || failure_.has_value();
+}
+
+bool Steward::is_stepping() const {
+  const std::lock_guard lock(mutex_);
+  return is_stepping_;
+}
+
+Figures Steward::last() const {
+  const std::lock_guard lock(mutex_);
+  return last_;
+}
+
+Status Steward::status() const {
+  const std::lock_guard lock(mutex_);
+  if (failure_) return tl::unexpected(*failure_);
+  return {};
+}
+
+}  // namespace ballast::service

@@ -1,0 +1,82 @@
+#pragma once
+// Private to service/: what happens around the state of a serving run. It hears of every update
+// and every member on the thread that owns the state, keeps the journal and the checkpoints there,
+// and hands evaluations to the thread that waits for the end.
+//
+// After close() no update is acknowledged any more: what is saved last is what was promised last.
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ballast/base/error.h"
+#include "ballast/service/event.h"
+#include "ballast/service/figures.h"
+#include "ballast/service/keeper.h"
+#include "ballast/transport/exchange.h"
+
+namespace ballast::service {
+
+// A model to evaluate, and the statistics that belong to it (none: the model's initial ones).
+struct Exhibit {
+  std::uint64_t accepted = 0;
+  server::Snapshot model;
+  std::optional<std::vector<float>> statistics;
+};
+
+struct StewardOptions {
+  std::vector<std::string> names;
+  std::uint64_t updates = 0;         // the run is complete after so many accepted ones
+  std::uint64_t evaluate_every = 0;  // accepted updates
+  EventSink events;
+};
+
+class Steward {
+ public:
+  Steward(StewardOptions options, Keeper keeper);
+
+  // The hooks refer to this object, which outlives them.
+  transport::ExchangeHooks hooks();
+
+  // On the state thread: the figures of the moment; and the last checkpoint.
+  Figures look(const server::Coordinator& coordinator) const;
+  void close(const server::Coordinator& coordinator);
+
+  // On any thread.
+  // Waits until there is something to do, or for so long.
+  void wait(std::chrono::milliseconds time);
+  std::optional<Exhibit> take_exhibit();  // the newest one that nobody took
+  bool is_over() const;                   // complete, or failed
+  bool is_stepping() const;
+  Status status() const;  // why it failed, if it did
+  Figures last() const;   // as close() found them; none before
+
+ private:
+  bool on_judged(const server::Coordinator& coordinator, const transport::JudgedUpdate& update);
+  void on_member(std::uint32_t worker, transport::MemberEvent event) const;
+  void on_tick(const server::Coordinator& coordinator);
+  bool on_accepted(const server::Coordinator& coordinator, const transport::JudgedUpdate& update);
+  void report_save(const Result<std::optional<store::SaveReport>>& saved) const;
+  void show(const server::Coordinator& coordinator);
+  void fail(Error error);
+
+  const StewardOptions options_;
+
+  // The state thread's own.
+  Keeper keeper_;
+  std::vector<double> norms_;
+  bool is_closed_ = false;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::optional<Exhibit> exhibit_;
+  std::optional<Error> failure_;
+  Figures last_;
+  bool is_complete_ = false;
+  bool is_stepping_ = false;
+};
+
+}  // namespace ballast::service
