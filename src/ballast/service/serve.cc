@@ -60,7 +60,10 @@ class Service {
   }
 
   Result<ServeReport> run() {
-    while (!steward_->is_over() && !(options_.stop != nullptr && options_.stop->load())) {
+    // A run that was complete when it was resumed has nothing left to wait for.
+    const bool is_complete = look().accepted >= plan_.run().updates;
+    while (!is_complete && !steward_->is_over() &&
+           !(options_.stop != nullptr && options_.stop->load())) {
       steward_->wait(kWait);
       network_->set_training_health(steward_->is_stepping());
       BALLAST_TRY_STATUS(evaluate());
