@@ -174,11 +174,13 @@ class Service {
   const Plan& plan_;
   const ServeOptions& options_;
   std::unique_ptr<worker::Evaluator> evaluator_;
-  std::unique_ptr<Steward> steward_;                 // outlives the network, which calls it
-  std::optional<transport::NetworkServer> network_;  // outlives the HTTP server, which asks it
-  std::unique_ptr<HttpServer> http_;
   std::mutex mutex_;
   std::optional<EvaluationFigures> evaluation_;  // behind mutex_
+
+  // Each is used by the threads of the next ones, and so outlives them.
+  std::unique_ptr<Steward> steward_;
+  std::optional<transport::NetworkServer> network_;
+  std::unique_ptr<HttpServer> http_;
 };
 
 }  // namespace
