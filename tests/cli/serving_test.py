@@ -78,27 +78,30 @@ class ServingTest(unittest.TestCase):
         self.spec.write_text(SPEC)
         self.ports = self.folder / "ports"
 
-    def start(self, *arguments):
+    def start(self, *arguments, environment=None):
         with open(self.folder / f"log-{len(os.listdir(self.folder))}", "w",
                   encoding="utf-8") as log:
             process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE,
-                                       stderr=log, text=True)
+                                       stderr=log, text=True,
+                                       env={**os.environ, **(environment or {})})
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
         return process
 
-    def serve(self, *more):
+    def serve(self, *more, credentials=("--insecure-localhost",), environment=None):
         self.ports.unlink(missing_ok=True)
-        server = self.start("serve", self.spec, "--insecure-localhost", "--ports-file", self.ports,
-                            "--json", "--http", "127.0.0.1:0", *more)
+        if "--listen" not in more:
+            more = (*more, "--listen", "127.0.0.1:0")
+        server = self.start("serve", self.spec, *credentials, "--ports-file", self.ports, "--json",
+                            "--http", "127.0.0.1:0", *more, environment=environment)
         wait_for(lambda: self.ports.exists() or server.poll() is not None)
         self.assertIsNone(server.poll(), "the server ended at once")
         self.port, self.http = self.ports.read_text().split()
         return server
 
-    def work(self, number, *more):
-        return self.start("work", self.spec, "--insecure-localhost", "--server",
-                          f"127.0.0.1:{self.port}", "--name", f"worker-{number}", *more)
+    def work(self, number, *more, credentials=("--insecure-localhost",)):
+        return self.start("work", self.spec, *credentials, "--server", f"127.0.0.1:{self.port}",
+                          "--name", f"worker-{number}", *more)
 
     def get(self, path):
         with urllib.request.urlopen(f"http://127.0.0.1:{self.http}{path}", timeout=5) as answer:
@@ -134,6 +137,10 @@ class Cluster(ServingTest):
         self.assertTrue((out / "ca" / "worker-3.crt").exists())
         inspected = ballast("inspect", out / "state")
         self.assertEqual(inspected.returncode, 0, inspected.stderr)
+
+        resumed = ballast("serve", self.spec, "--listen", "127.0.0.1:0", "--insecure-localhost",
+                          "--resume", out / "state", "--json")
+        self.assertEqual(json.loads(resumed.stdout)["accepted"], 400, "there is nothing left to do")
 
     def test_colluding_attacks_are_refused_before_anything_starts(self):
         out = self.folder / "cluster"
@@ -177,10 +184,45 @@ class Life(ServingTest):
         inspected = json.loads(ballast("inspect", self.folder / "state", "--json").stdout)
         self.assertEqual(inspected["generations"][0]["t"], result["accepted"])
 
-    def serve(self, *more):
-        if "--listen" not in more:
-            more = (*more, "--listen", "127.0.0.1:0")
-        return super().serve(*more)
+    def test_a_failing_journal_ends_the_server_and_loses_nothing(self):
+        state = self.folder / "state"
+        server = self.serve("--state", state, "--checkpoint-updates", 10,
+                            environment={"BALLAST_FAILPOINT": "journal-append:25:eio"})
+        workers = [self.work(i, "--patience-seconds", 0) for i in range(4)]
+        server.communicate(timeout=20)
+        self.assertEqual(server.returncode, 2)
+        for worker in workers:
+            worker.communicate(timeout=20)
+        inspected = json.loads(ballast("inspect", state, "--json").stdout)
+        self.assertEqual(inspected["generations"][0]["t"], 20)
+        self.serve("--resume", state)
+        self.assertEqual(self.status()["accepted"], 20)
+
+    def test_a_revoked_worker_is_turned_out_and_the_others_go_on(self):
+        ca = self.folder / "ca"
+        ballast("ca", "init", "--dir", ca)
+        ballast("ca", "issue", "main", "--server", "--host", "127.0.0.1", "--dir", ca)
+
+        def credentials(name):
+            return ("--ca", ca / "ca.crt", "--cert", ca / f"{name}.crt", "--key",
+                    ca / f"{name}.key")
+
+        self.serve("--set", "updates=1000000",
+                   credentials=(*credentials("main"), "--denied", ca / "denied"))
+        workers = []
+        for i in range(4):
+            ballast("ca", "issue", f"worker-{i}", "--dir", ca)
+            workers.append(self.work(i, credentials=credentials(f"worker-{i}")))
+        wait_for(lambda: self.status()["accepted"] > 20)
+
+        revoked = ballast("ca", "revoke", "worker-3", "--dir", ca)
+
+        self.assertEqual(revoked.returncode, 0, revoked.stderr)
+        workers[3].communicate(timeout=20)
+        self.assertEqual(workers[3].returncode, 2)
+        before = self.status()["workers"]
+        wait_for(lambda: self.status()["workers"][0]["count"] > before[0]["count"])
+        self.assertEqual(self.status()["workers"][3]["count"], before[3]["count"])
 
     def test_figures_can_be_read_while_the_server_waits(self):
         self.serve()

@@ -60,7 +60,10 @@ class Service {
   }
 
   Result<ServeReport> run() {
-    while (!steward_->is_over() && !(options_.stop != nullptr && options_.stop->load())) {
+    // A run that was complete when it was resumed has nothing left to wait for.
+    const bool is_complete = look().accepted >= plan_.run().updates;
+    while (!is_complete && !steward_->is_over() &&
+           !(options_.stop != nullptr && options_.stop->load())) {
       steward_->wait(kWait);
       network_->set_training_health(steward_->is_stepping());
       BALLAST_TRY_STATUS(evaluate());
@@ -171,11 +174,13 @@ class Service {
   const Plan& plan_;
   const ServeOptions& options_;
   std::unique_ptr<worker::Evaluator> evaluator_;
-  std::unique_ptr<Steward> steward_;                 // outlives the network, which calls it
-  std::optional<transport::NetworkServer> network_;  // outlives the HTTP server, which asks it
-  std::unique_ptr<HttpServer> http_;
   std::mutex mutex_;
   std::optional<EvaluationFigures> evaluation_;  // behind mutex_
+
+  // Each is used by the threads of the next ones, and so outlives them.
+  std::unique_ptr<Steward> steward_;
+  std::optional<transport::NetworkServer> network_;
+  std::unique_ptr<HttpServer> http_;
 };
 
 }  // namespace
