@@ -111,10 +111,12 @@ TEST(Figures, RefuseOtherNumbers) {
   }
 }
 
-TEST(Figures, TheDemonstrationComparesThreeRulesUnderTwoWeightPolicies) {
+TEST(Figures, TheDemonstrationComparesThreeRulesAndTwoWeightPoliciesUnderTwoAttacks) {
   const auto plan = expand(demo_spec().value()).value();
-  EXPECT_EQ(plan.size(), 6u);
-  for (const PlannedRun& planned : plan) EXPECT_EQ(planned.run.attack, "sign-flip");
+  ASSERT_EQ(plan.size(), 12u);
+  EXPECT_EQ(plan.front().run.attack, "sign-flip");
+  EXPECT_EQ(plan.back().run.attack, "scaled");
+  EXPECT_EQ(plan.back().run.rule, "ctma(gm, 0.2)");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "ballast/base/rng.h"
@@ -43,6 +44,19 @@ std::vector<std::size_t> draw_arrivals(std::size_t steps, std::uint64_t seed) {
   return arrivals;
 }
 
+std::vector<std::size_t> in_turn(std::size_t steps) {
+  std::vector<std::size_t> arrivals(steps);
+  for (std::size_t t = 0; t < steps; ++t) arrivals[t] = t % kWorkers;
+  return arrivals;
+}
+
+// Each worker several times before the next.
+std::vector<std::size_t> in_runs(std::size_t steps, std::size_t length) {
+  std::vector<std::size_t> arrivals(steps);
+  for (std::size_t t = 0; t < steps; ++t) arrivals[t] = t / length % kWorkers;
+  return arrivals;
+}
+
 // The aggregation rule of these tests: the mean of the rows weighted by the counts.
 Vector weighted_mean(const std::vector<Vector>& rows, const std::vector<double>& counts) {
   const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
@@ -57,8 +71,9 @@ struct Setting {
   double eta = 0.01;
   double radius = 2.0;
   double noise = 0.3;
-  double gamma = 0.0;  // 0: alpha_t = t
-  double beta = 0.0;   // 0: beta_k = 1/k
+  double gamma = 0.0;                             // 0: alpha_t = t
+  double beta = 0.0;                              // 0: beta_k = 1/k
+  std::optional<double> momentum = std::nullopt;  // given: d = b d + (1 - b) g and x = w; 0: SGD
   std::vector<std::size_t> arrivals = {};
 };
 
@@ -97,16 +112,21 @@ std::vector<Vector> transcription(const Setting& setting) {
     rows[i] = d[i];
     s[i] += 1.0;
     const Vector direction = weighted_mean(rows, s);
-    const double alpha = setting.gamma == 0.0 ? static_cast<double>(t) : 1.0;
+    const bool is_theory = setting.gamma == 0.0 && !setting.momentum;
+    const double alpha = is_theory ? static_cast<double>(t) : 1.0;
     Vector moved = w.back();
     for (std::size_t j = 0; j < kDim; ++j) moved[j] -= setting.eta * alpha * direction[j];
     w.push_back(ball_projection(moved, setting.radius));
-    x.push_back(average(w, setting.gamma));
+    x.push_back(setting.momentum ? w.back() : average(w, setting.gamma));
     const auto sample = static_cast<std::uint64_t>(s[i] + 1.0) * kWorkers + i;
     const Vector g = gradient(x[t - 1], sample, setting.noise);
     const Vector g_tilde = gradient(x_before[i], sample, setting.noise);
     const double beta = setting.beta == 0.0 ? 1.0 / (s[i] + 1.0) : setting.beta;
-    for (std::size_t j = 0; j < kDim; ++j) d[i][j] = g[j] + (1.0 - beta) * (d[i][j] - g_tilde[j]);
+    for (std::size_t j = 0; j < kDim; ++j) {
+      const double b = setting.momentum.value_or(0.0);
+      d[i][j] = setting.momentum ? b * d[i][j] + (1.0 - b) * g[j]
+                                 : g[j] + (1.0 - beta) * (d[i][j] - g_tilde[j]);
+    }
     x_before[i] = x[t - 1];
   }
   return x;
@@ -137,15 +157,26 @@ class TestWorker {
   Vector update_ = Vector(kDim);
 };
 
+EstimatorOptions estimator_of(const Setting& setting) {
+  if (setting.momentum == 0.0) return SgdEstimator{};
+  if (setting.momentum) return MomentumEstimator{.b = *setting.momentum};
+  if (setting.beta != 0.0) return Mu2Estimator{.beta = ConstantBeta{setting.beta}};
+  return Mu2Estimator{.beta = HarmonicBeta{}};
+}
+
+ServerOptimizerPointer<double> server_of(const Setting& setting) {
+  const StepOptions options{.eta = setting.eta, .projection = Ball{.radius = setting.radius}};
+  if (setting.momentum) return make_sgd_server(options, Vector(kDim)).value();
+  Averaging averaging = LinearAverage{};
+  if (setting.gamma != 0.0) averaging = ConstantAverage{setting.gamma};
+  return make_mu2_server(options, averaging, Vector(kDim)).value();
+}
+
 // The same run by the room's parts. Calls watch(worker) whenever a worker has made an update.
 template <typename Watch>
 std::vector<Vector> run(const Setting& setting, Watch watch) {
-  Mu2Estimator estimator{.beta = HarmonicBeta{}};
-  if (setting.beta != 0.0) estimator.beta = ConstantBeta{setting.beta};
-  Averaging averaging = LinearAverage{};
-  if (setting.gamma != 0.0) averaging = ConstantAverage{setting.gamma};
-  const StepOptions options{.eta = setting.eta, .projection = Ball{.radius = setting.radius}};
-  const auto server = make_mu2_server(options, averaging, Vector(kDim)).value();
+  const EstimatorOptions estimator = estimator_of(setting);
+  const ServerOptimizerPointer<double> server = server_of(setting);
   std::vector<Vector> x = {Vector(kDim)}, rows(kWorkers, Vector(kDim));
   std::vector<double> counts(kWorkers);
   std::vector<TestWorker> workers;
@@ -176,13 +207,15 @@ void expect_agreement(const Setting& setting) {
 }
 
 TEST(Algorithm2, AgreesWithATranscriptionForTwentySteps) {
-  for (const std::uint64_t seed : {1, 2, 3}) {
-    SCOPED_TRACE(seed);
-    const auto arrivals = draw_arrivals(20, seed);
+  for (const std::vector<std::size_t>& arrivals :
+       {draw_arrivals(20, 1), draw_arrivals(20, 2), in_turn(20), in_runs(20, 4)}) {
+    SCOPED_TRACE(::testing::PrintToString(arrivals));
     expect_agreement({.arrivals = arrivals});
     expect_agreement({.beta = 0.25, .arrivals = arrivals});
     expect_agreement({.gamma = 0.1, .beta = 0.25, .arrivals = arrivals});
     expect_agreement({.radius = 0.2, .gamma = 0.1, .arrivals = arrivals});
+    expect_agreement({.momentum = 0.9, .arrivals = arrivals});
+    expect_agreement({.radius = 0.2, .momentum = 0.0, .arrivals = arrivals});
   }
 }
 
