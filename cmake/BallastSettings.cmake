@@ -11,7 +11,9 @@ endif()
 
 find_program(BALLAST_CCACHE ccache)
 if(BALLAST_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${BALLAST_CCACHE})
+  # Without these it does not cache what uses precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${BALLAST_CCACHE})
 endif()
 
 # One interface target carries the language level, the warnings and the sanitizers to every room,
@@ -24,6 +26,8 @@ target_compile_options(ballast_settings INTERFACE
   # GCC 12 warns in its own AVX-512 headers about the deliberately undefined pass-through operand,
   # and at -O3 about an overlap in "literal" + std::string that cannot happen.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-uninitialized -Wno-restrict>
+  # So that ccache can look into a precompiled header.
+  $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
   # Clang counts signedness among the conversions; GCC does not.
   $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>)
 if(BALLAST_SANITIZE)

@@ -69,8 +69,9 @@ TEST(MetricsCsv, KeepsNanWithoutItsSign) {
 }
 
 TEST(MetricsCsv, ReadsLinesThatASpreadsheetSaved) {
-  const auto rows =
-      parse_metrics(std::string(kMetricsHeader) + "\r\n\"a\",1,2,0.5,0,0,0,0,0,\"7\"\r\n");
+  std::string text(kMetricsHeader);
+  text += "\r\n\"a\",1,2,0.5,0,0,0,0,0,\"7\"\r\n";
+  const auto rows = parse_metrics(text);
 
   ASSERT_TRUE(rows) << rows.error().message;
   EXPECT_EQ(rows->at(0).run, "a");

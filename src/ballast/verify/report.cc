@@ -78,7 +78,7 @@ std::string failures(std::span<const CheckedClaim> checked) {
       rows.push_back(cells_of(fmt::format("{}: {}", claim.name, check.what), check));
     }
   }
-  return rows.size() == 1 ? "" : "\n" + text_table(rows);
+  return rows.size() == 1 ? "" : fmt::format("\n{}", text_table(rows));
 }
 
 Json check_json(const Check& check) {
