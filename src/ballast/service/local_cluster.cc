@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -101,7 +102,7 @@ class LocalCluster {
       std::this_thread::sleep_for(kPoll);
     }
     BALLAST_TRY(const std::string text, files::read_text(ports_file(), 100));
-    return text.substr(0, text.find(' '));
+    return std::string(text.begin(), std::ranges::find(text, ' '));
   }
 
   Status start_worker(std::uint32_t number, const std::string& port) {
