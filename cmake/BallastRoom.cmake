@@ -60,7 +60,11 @@ function(ballast_test NAME)
   target_precompile_headers(${NAME} PRIVATE
     ${BALLAST_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
   # Tests spend their time in the library; optimising them would take longer than it saves.
-  target_compile_options(${NAME} PRIVATE $<IF:$<BOOL:${BALLAST_SANITIZE}>,-O0,-O1>)
+  if(BALLAST_SANITIZE)
+    target_compile_options(${NAME} PRIVATE -O0)
+  else()
+    target_compile_options(${NAME} PRIVATE -O1)
+  endif()
   gtest_discover_tests(${NAME} PROPERTIES LABELS ${TEST_LABEL} TIMEOUT 600 DISCOVERY_TIMEOUT 60)
 endfunction()
 

@@ -57,6 +57,7 @@ Result<RunnerResult> run_figure(const Figure& figure, const Plan& plan, Material
 
 Status write_results(const std::vector<FigureResult>& figures, const ReproduceOptions& options) {
   std::vector<FigureClaims> claims;
+  claims.reserve(figures.size());
   for (const FigureResult& result : figures) {
     claims.push_back({.figure = result.figure.number, .claims = result.claims});
   }

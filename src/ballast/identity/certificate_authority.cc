@@ -123,6 +123,7 @@ std::vector<IssuedCertificate> certificates_of(std::string_view name,
 tl::unexpected<Error> unknown_name(std::string_view name,
                                    const std::vector<IssuedCertificate>& issued) {
   std::vector<std::string_view> known;
+  known.reserve(issued.size());
   for (const IssuedCertificate& certificate : issued) known.push_back(certificate.name);
   const auto nearest = nearest_word(name, known);
   return not_found(fmt::format(

@@ -23,6 +23,7 @@ std::string_view to_string(Kind kind) noexcept;
 // The number that the authority gave a certificate, as lower-case hexadecimal digits.
 struct Serial {
   std::string hex;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the defaulted body for a 0
   auto operator<=>(const Serial&) const = default;
 };
 

@@ -75,11 +75,11 @@ std::size_t display_width(std::string_view text) {
   return columns;
 }
 
-std::string pad_right(std::string text, std::size_t width) {
+std::string pad_right(const std::string& text, std::size_t width) {
   return text + spaces(width, display_width(text));
 }
 
-std::string pad_left(std::string text, std::size_t width) {
+std::string pad_left(const std::string& text, std::size_t width) {
   return spaces(width, display_width(text)) + text;
 }
 

@@ -16,7 +16,7 @@ std::string printable(std::string_view text);
 std::size_t display_width(std::string_view text);
 
 // The text, filled up with spaces on one side to `width` columns.
-std::string pad_right(std::string text, std::size_t width);
-std::string pad_left(std::string text, std::size_t width);
+std::string pad_right(const std::string& text, std::size_t width);
+std::string pad_left(const std::string& text, std::size_t width);
 
 }  // namespace ballast::records

@@ -40,7 +40,7 @@ figcaption { color: var(--soft); font-size: .9rem; }
 // Digits with what may stand around them: signs, points, per cent, a deviation.
 bool is_number(std::string_view text) {
   const bool has_digit = std::ranges::any_of(text, [](char c) { return c >= '0' && c <= '9'; });
-  return has_digit && text.find_first_not_of("0123456789+-.,% e\xC2\xB1") == text.npos;
+  return has_digit && text.find_first_not_of("0123456789+-.,% e\xC2\xB1") == std::string_view::npos;
 }
 
 std::string cells_html(const std::vector<std::string>& cells) {
@@ -68,7 +68,8 @@ std::string table_html(const ReportTable& table) {
 // Without the XML declaration and the document type, which have no place inside a page.
 Result<std::string> figure_html(std::string_view svg, std::string_view caption) {
   const std::size_t begin = svg.find("<svg");
-  if (begin == svg.npos) return invalid_argument("the figure is not an SVG; draw it again");
+  if (begin == std::string_view::npos)
+    return invalid_argument("the figure is not an SVG; draw it again");
   std::string html = fmt::format("<figure>\n{}\n", svg.substr(begin));
   if (!caption.empty()) html += fmt::format("<figcaption>{}</figcaption>\n", escape_html(caption));
   return html + "</figure>\n";

@@ -55,6 +55,7 @@ std::string line_of(const Cells& cells, const std::array<std::size_t, kColumns>&
 std::string result_table(std::span<const RunRecord> records) {
   const std::vector<CurveSummary> summaries = summarise(records);
   std::vector<Cells> rows;
+  rows.reserve(summaries.size());
   for (const CurveSummary& summary : summaries) rows.push_back(cells_of(summary));
   std::array<std::size_t, kColumns> widths;
   for (std::size_t i = 0; i < kColumns; ++i) {

@@ -23,7 +23,7 @@ std::string file_stem(const RunRecord& record);
 // The record as JSON and back. Every number reads back to the same bits. Text that is not UTF-8 is
 // refused; what is read may hold anything.
 Result<std::string> run_json(const RunRecord& record);
-Result<RunRecord> parse_run(std::string_view json);
+Result<RunRecord> parse_run(std::string_view text);
 
 // Keeps the run as folder/RUN-seedK.json, all of it or nothing. Makes the folder if need be.
 Status write_run_file(const std::filesystem::path& folder, const RunRecord& record);
