@@ -45,6 +45,7 @@ std::string or_nowhere(const std::filesystem::path& path) {
 Result<ChildProcess> ChildProcess::start(const ChildOptions& options) {
   std::vector<std::string> words = options.command;
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const std::string output = or_nowhere(options.output), log = or_nowhere(options.log);

@@ -82,7 +82,7 @@ void add_verdicts(Metrics& metrics, const Figures& figures) {
     for (std::size_t i = 0; i < worker.verdicts.size(); ++i) {
       const auto verdict = server::name(static_cast<server::Verdict>(i));
       metrics.add("verdicts_total",
-                  fmt::format("{{worker=\"{}\",verdict=\"{}\"}}", worker.name, verdict),
+                  fmt::format(R"({{worker="{}",verdict="{}"}})", worker.name, verdict),
                   worker.verdicts[i]);
     }
   }

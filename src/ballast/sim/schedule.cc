@@ -99,7 +99,7 @@ bool Schedule::is_byzantine_next() {
   return true;
 }
 
-std::uint32_t Schedule::sender(Group& group) {
+std::uint32_t Schedule::sender(Group& group) const {
   const auto& sums = group.weights_up_to;
   if (options_.kind == ScheduleKind::kRoundRobin) {
     return group.first + static_cast<std::uint32_t>(group.turns++ % sums.size());

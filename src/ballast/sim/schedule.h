@@ -67,7 +67,7 @@ class Schedule {
 
   Schedule(ScheduleOptions options, Share share);
   bool is_byzantine_next();
-  std::uint32_t sender(Group& group);
+  std::uint32_t sender(Group& group) const;
 
   ScheduleOptions options_;
   Share share_;

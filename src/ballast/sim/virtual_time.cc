@@ -28,7 +28,7 @@ Status validate(const VirtualTimeOptions& options) {
   BALLAST_TRY_STATUS(validate(options.workers, share));
   if (options.speed > ScheduleKind::kIdSquared) {
     return invalid_argument(
-        fmt::format("virtual time has no speeds for \"{}\"; use \"uniform\", \"id\" or \"id^2\"",
+        fmt::format(R"(virtual time has no speeds for "{}"; use "uniform", "id" or "id^2")",
                     name(options.speed)));
   }
   if (!(options.sigma >= 0.0 && options.sigma <= kSigmaMax)) {

@@ -17,7 +17,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 // The text is prefix, checksum, middle, body, suffix: valid JSON in which the bytes that the
 // checksum covers are known before anything is parsed.
-constexpr std::string_view kPrefix = "{\"xxh3\":\"";
+constexpr std::string_view kPrefix = R"({"xxh3":")";
 constexpr std::string_view kMiddle = "\",\n\"checkpoint\":";
 constexpr std::string_view kSuffix = "}\n";
 constexpr std::size_t kChecksumDigits = 32;
