@@ -4,6 +4,7 @@
 # Left out are the files that Highway compiles once per instruction set (they include
 # hwy/foreach_target.h): clang-tidy would see one target only, take minutes, and read the vector
 # code of its macros. CUDA files and those for LibTorch are left out because the preset builds none,
+# those for gRPC because they need code that a build generates and have the names of its interface,
 # tests because they are half of the files: the compilers' own warnings are errors there too.
 #
 # Usage: tools/run-clang-tidy.sh [JOBS]
@@ -17,7 +18,7 @@ cmake --preset tidy >build/tidy/configure.log || { cat build/tidy/configure.log;
 # compile_commands.json names each file by its full path; what the build generates is not ours.
 mapfile -t files < <(
   sed -n 's/^ *"file": "\(.*\.cc\)",\{0,1\}$/\1/p' build/tidy/compile_commands.json |
-  sort -u | grep -v "^$PWD/build/" | grep -Ev '_(test|bench|fuzz)\.cc$' |
+  sort -u | grep -v "^$PWD/build/" | grep -Ev '_(test|bench|fuzz)\.cc$|/grpc/' |
   while read -r file; do grep -q 'hwy/foreach_target\.h' "$file" || echo "$file"; done)
 [ ${#files[@]} -gt 0 ] || { echo "clang-tidy: no files" >&2; exit 1; }
 

@@ -77,7 +77,7 @@ std::uint16_t port_of(int descriptor) {
 
 }  // namespace
 
-Listener::Listener(const ListenerOptions& options) : options_(options) {
+Listener::Listener(ListenerOptions options) : options_(std::move(options)) {
   options_.connections_max = lowered_to_descriptors(options_.connections_max);
 }
 

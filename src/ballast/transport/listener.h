@@ -65,7 +65,7 @@ class Listener {
     Address address{};
   };
 
-  explicit Listener(const ListenerOptions& options);
+  explicit Listener(ListenerOptions options);
   Status bind_and_listen();
   void run();
   void accept_one();
