@@ -120,10 +120,10 @@ TEST(Spec, KeepsTheOrderOfTheGridAndTheCurves) {
 }
 
 TEST(Spec, TakesFileNamesFromTheFolderOfTheFile) {
-  const auto spec = parse_spec("model = \"../own.pt\"\ntrace = \"/a/t\"", "/work/x/spec.toml");
+  const auto spec = parse_spec("model = \"../own.pt\"\ntrace = \"/a/t\"", "/home/x/spec.toml");
 
   ASSERT_TRUE(spec.has_value());
-  EXPECT_EQ(spec->base.model, "/work/own.pt");
+  EXPECT_EQ(spec->base.model, "/home/own.pt");
   EXPECT_EQ(spec->base.trace, "/a/t");
 }
 

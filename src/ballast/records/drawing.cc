@@ -9,6 +9,12 @@
 #include "ballast/data/temporary_folder.h"
 #include "ballast/files/text_file.h"
 
+namespace ballast::embedded {
+
+extern const std::string_view kPlotStyle;
+
+}  // namespace ballast::embedded
+
 namespace ballast::records {
 namespace {
 
@@ -45,6 +51,7 @@ Status draw(const std::filesystem::path& folder, const Drawing& drawing,
   // Inside the target, so that the pictures need not cross file systems.
   BALLAST_TRY(const auto workshop, data::TemporaryFolder::create(folder));
   BALLAST_TRY_STATUS(files::write_text(workshop.path() / "data.json", drawing.data));
+  BALLAST_TRY_STATUS(files::write_text(workshop.path() / "plot_style.py", embedded::kPlotStyle));
   BALLAST_TRY_STATUS(files::write_text(workshop.path() / "script.py", drawing.script));
   BALLAST_TRY_STATUS(run_script(workshop.path(), run));
   for (const char* extension : {".png", ".svg"}) {

@@ -10,46 +10,13 @@ import json
 import math
 import sys
 
-try:
-    import matplotlib
-except ImportError:
-    sys.exit("it has no matplotlib")
+from plot_style import look, plain  # first: it chooses the backend
+from matplotlib import pyplot, ticker
 
-matplotlib.use("Agg")  # no display
-from matplotlib import pyplot, ticker  # noqa: E402  (after the choice of the backend)
-
-# Okabe and Ito's colours, which people with any kind of colour vision can tell apart; dashes and
-# marks tell the curves apart in grey as well.
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
-DASHES = ["-", "--", "-.", ":"]
-MARKS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 MARKS_PER_CURVE = 8
 PANEL_INCHES = (3.9, 3.0)
 ONLY_PANEL_INCHES = (5.8, 3.8)
 LEGEND_CHARACTERS_PER_INCH = 15
-
-matplotlib.rcParams.update({
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": "#555555",
-    "axes.titlesize": 10,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": "#E3E3E3",
-    "grid.linewidth": 0.7,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 4,
-    "legend.frameon": False,
-    "svg.hashsalt": "ballast",
-    "svg.fonttype": "path",
-})
-
-
-def plain(text):
-    """Dollar signs would begin a formula."""
-    return text.replace("$", r"\$")
 
 
 def numbers(values):
@@ -59,10 +26,7 @@ def numbers(values):
 def styles_of(panels):
     """Each label has one look in all panels."""
     labels = dict.fromkeys(curve["label"] for panel in panels for curve in panel["curves"])
-    return {label: {"color": COLOURS[i % len(COLOURS)],
-                    "linestyle": DASHES[i // len(COLOURS) % len(DASHES)],
-                    "marker": MARKS[i % len(MARKS)]}
-            for i, label in enumerate(labels)}
+    return {label: look(i) for i, label in enumerate(labels)}
 
 
 def draw_curve(axes, curve, style, place):

@@ -10,46 +10,14 @@ import json
 import math
 import sys
 
-try:
-    import matplotlib
-except ImportError:
-    sys.exit("it has no matplotlib")
+from plot_style import DASHES, look, plain  # first: it chooses the backend
+from matplotlib import pyplot, rcParams
 
-matplotlib.use("Agg")  # no display
-from matplotlib import pyplot  # noqa: E402  (after the choice of the backend)
-
-# Okabe and Ito's colours, which people with any kind of colour vision can tell apart; dashes and
-# marks tell the curves apart in grey as well.
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
-DASHES = ["-", "--", "-.", ":"]
-MARKS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 REFERENCE = {"color": "#777777", "linewidth": 1.0}
 FIGURE_INCHES = (6.4, 4.2)
 LEGEND_ENTRIES_INSIDE = 5
 
-matplotlib.rcParams.update({
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": "#555555",
-    "axes.titlesize": 10,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": "#E3E3E3",
-    "grid.linewidth": 0.7,
-    "lines.linewidth": 1.5,
-    "lines.markersize": 4,
-    "legend.frameon": False,
-    "legend.fontsize": 8,
-    "svg.hashsalt": "ballast",
-    "svg.fonttype": "path",
-})
-
-
-def plain(text):
-    """Dollar signs would begin a formula."""
-    return text.replace("$", r"\$")
+rcParams.update({"lines.linewidth": 1.5, "legend.fontsize": 8})
 
 
 def points(curve, has_log_axes):
@@ -64,9 +32,7 @@ def points(curve, has_log_axes):
 def style_of(curve, place):
     if curve["is_reference"]:
         return dict(REFERENCE, linestyle=DASHES[place % len(DASHES)])
-    return {"color": COLOURS[place % len(COLOURS)],
-            "linestyle": DASHES[place // len(COLOURS) % len(DASHES)],
-            "marker": MARKS[place % len(MARKS)]}
+    return look(place)
 
 
 def draw(data):

@@ -3,12 +3,13 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "ballast/files/text_file.h"
-#include "ballast/records/crc32c.h"
 #include "ballast/records/run_file.h"
+#include "ballast/wire/crc32c.h"
 
 namespace ballast::records {
 namespace {
@@ -65,7 +66,7 @@ void put_scalar(std::string& summary, std::string_view tag, double scalar) {
 
 // The checksum of data that holds checksums would be weak, so the format masks them.
 std::uint32_t masked_checksum(std::string_view bytes) {
-  return std::rotr(crc32c(bytes), 15) + 0xA282EAD8u;
+  return std::rotr(wire::crc32c(std::as_bytes(std::span(bytes))), 15) + 0xA282EAD8u;
 }
 
 std::string frame(std::string_view bytes) {

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "ballast/data/program.h"
-#include "ballast/records/crc32c.h"
 #include "ballast/records/test_records.h"
 
 namespace ballast::records {
@@ -31,13 +30,6 @@ std::string text_hex(std::string_view text) {
     digits += "0123456789abcdef"[static_cast<unsigned char>(c) & 15];
   }
   return digits;
-}
-
-TEST(Crc32c, HasThePublishedValues) {
-  EXPECT_EQ(crc32c("123456789"), 0xE3069283u);
-  EXPECT_EQ(crc32c(""), 0u);
-  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAu);    // RFC 3720, appendix B.4
-  EXPECT_EQ(crc32c(std::string(32, '\xFF')), 0x62A8AB43u);  // the same
 }
 
 TEST(EventFile, BeginsWithTheVersion) {
