@@ -45,9 +45,7 @@ Result<experiment::Material> random_material(const std::string& data, experiment
                                      : data::Shape{.channels = 3, .height = 32, .width = 32};
   BALLAST_TRY(auto images, random_images(shape));
   BALLAST_TRY(auto model, learn::make_model({.name = is_mnist ? "mnist-cnn" : "cifar10-cnn",
-                                             .engine = engine == experiment::Engine::kTorch
-                                                           ? learn::Engine::kTorch
-                                                           : learn::Engine::kNative,
+                                             .engine = engine,
                                              .input = shape,
                                              .class_count = kClassCount}));
   const auto augmentation = is_mnist ? data::Augmentation{} : data::kPaperCifar10Augmentation;

@@ -54,36 +54,6 @@ Result<optim::ServerOptimizerPointer<float>> make_optimizer(const RunSpec& run,
   return optim::make_mu2_server(step, averaging, std::move(start));
 }
 
-sim::ScheduleKind schedule_kind(Arrivals arrivals) {
-  switch (arrivals) {
-    case Arrivals::kUniform:
-      return sim::ScheduleKind::kUniform;
-    case Arrivals::kId:
-      return sim::ScheduleKind::kId;
-    case Arrivals::kIdSquared:
-      return sim::ScheduleKind::kIdSquared;
-    case Arrivals::kRoundRobin:
-      return sim::ScheduleKind::kRoundRobin;
-    case Arrivals::kBurst:
-      return sim::ScheduleKind::kBurst;
-    case Arrivals::kTrace:
-      return sim::ScheduleKind::kTrace;
-  }
-  std::abort();
-}
-
-sim::Distribution distribution(ComputeTime time) {
-  switch (time) {
-    case ComputeTime::kConstant:
-      return sim::Distribution::kConstant;
-    case ComputeTime::kExponential:
-      return sim::Distribution::kExponential;
-    case ComputeTime::kLognormal:
-      return sim::Distribution::kLognormal;
-  }
-  std::abort();
-}
-
 Result<data::Partition> make_partition(const RunSpec& run, std::uint64_t seed,
                                        const data::Dataset& train) {
   switch (run.partition) {
@@ -120,12 +90,11 @@ optim::EstimatorOptions estimator_options(const RunSpec& run) {
 
 Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t seed,
                                             const learn::Model& model) {
-  server::ServerOptions options{
-      .worker_count = run.workers,
-      .statistic_count = model.initial_statistics().size(),
-      .weights = weight_policy(run),
-      .reply = run.reply == Reply::kPaper ? server::Reply::kPaper : server::Reply::kNewest,
-      .seed = seed};
+  server::ServerOptions options{.worker_count = run.workers,
+                                .statistic_count = model.initial_statistics().size(),
+                                .weights = weight_policy(run),
+                                .reply = run.reply,
+                                .seed = seed};
   if (run.staleness_max > 0) options.staleness_max = run.staleness_max;
   BALLAST_TRY(auto rule, robust::parse_rule(run.rule));
   BALLAST_TRY(auto optimizer, make_optimizer(run, model.initial_parameters(seed)));
@@ -154,15 +123,14 @@ Result<attacks::AttackPointer> make_run_attack(const RunSpec& run) {
 
 Result<std::vector<sim::Arrival>> make_arrivals(const RunSpec& run, std::uint64_t seed) {
   if (run.clock == Clock::kVirtual) {
-    return sim::draw_arrivals(
-        sim::VirtualTimeOptions{.workers = population(run),
-                                .speed = schedule_kind(run.arrivals),
-                                .distribution = distribution(run.compute_time),
-                                .share = run.share,
-                                .seed = seed},
-        run.updates);
+    return sim::draw_arrivals(sim::VirtualTimeOptions{.workers = population(run),
+                                                      .speed = run.arrivals,
+                                                      .distribution = run.compute_time,
+                                                      .share = run.share,
+                                                      .seed = seed},
+                              run.updates);
   }
-  sim::ScheduleOptions options{.kind = schedule_kind(run.arrivals),
+  sim::ScheduleOptions options{.kind = run.arrivals,
                                .workers = population(run),
                                .share = run.share,
                                .seed = seed,

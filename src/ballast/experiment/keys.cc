@@ -28,7 +28,7 @@ template <>
 constexpr std::array<std::string_view, 3> kWords<ComputeTime> = {"constant", "exponential",
                                                                  "lognormal"};
 template <>
-constexpr std::array<std::string_view, 2> kWords<Reply> = {"paper", "newest"};
+constexpr std::array<std::string_view, 2> kWords<Reply> = {"newest", "paper"};
 template <>
 constexpr std::array<std::string_view, 3> kWords<WeightPolicy> = {"count", "uniform", "f-cap"};
 template <>

@@ -49,10 +49,9 @@ Result<Material> Materials::get(const RunSpec& run) {
                                        static_cast<int>(run.engine), run.hidden);
   auto& model = models_[name];
   if (model == nullptr) {
-    const bool is_native = run.engine == Engine::kNative;
     BALLAST_TRY(model, learn::make_model({
                            .name = run.model,
-                           .engine = is_native ? learn::Engine::kNative : learn::Engine::kTorch,
+                           .engine = run.engine,
                            .input = data.train->shape(),
                            .class_count = data.train->class_count(),
                            .hidden = run.hidden,

@@ -10,14 +10,21 @@
 #include <string_view>
 #include <vector>
 
+#include "ballast/learn/registry.h"
+#include "ballast/server/parameter_server.h"
+#include "ballast/sim/schedule.h"
+#include "ballast/sim/virtual_time.h"
+
 namespace ballast::experiment {
 
+// A specification names these by words of its own, but they are the same choices.
+using Arrivals = sim::ScheduleKind;
+using ComputeTime = sim::Distribution;
+using Engine = learn::Engine;
+using Reply = server::Reply;
+
 enum class PartitionKind { kShared, kEven, kDirichlet };
-enum class Engine { kNative, kTorch };
-enum class Arrivals { kUniform, kId, kIdSquared, kRoundRobin, kBurst, kTrace };
 enum class Clock { kDraw, kVirtual };
-enum class ComputeTime { kConstant, kExponential, kLognormal };
-enum class Reply { kPaper, kNewest };
 enum class WeightPolicy { kCount, kUniform, kFCap };
 enum class Optimizer { kMu2, kMomentum, kSgd };
 enum class Alpha { kConstant, kLinear };
