@@ -16,15 +16,19 @@ if(BALLAST_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${BALLAST_CCACHE})
 endif()
 
+# Not with sanitizers: their instrumentation misleads GCC's flow analysis, which then warns inside
+# the standard library. The release build is the one that must be free of warnings.
+if(BALLAST_WERROR AND NOT BALLAST_SANITIZE)
+  set(ballast_werror -Werror)
+endif()
+
 # One interface target carries the language level, the warnings and the sanitizers to every room,
 # and is not exported: a consumer of the installed library chooses its own.
 add_library(ballast_settings INTERFACE)
 target_compile_features(ballast_settings INTERFACE cxx_std_20)
 target_compile_options(ballast_settings INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -fno-omit-frame-pointer
-  # Not with sanitizers: their instrumentation misleads GCC's flow analysis, which then warns inside
-  # the standard library. The release build is the one that must be free of warnings.
-  $<$<AND:$<BOOL:${BALLAST_WERROR}>,$<NOT:$<BOOL:${BALLAST_SANITIZE}>>>:-Werror>
+  ${ballast_werror}
   # GCC 12 warns in its own AVX-512 headers about the deliberately undefined pass-through operand,
   # and at -O3 about an overlap in "literal" + std::string that cannot happen.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-uninitialized -Wno-restrict>

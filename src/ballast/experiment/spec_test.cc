@@ -182,7 +182,7 @@ TEST(Spec, RefusesWrongTypes) {
 
 TEST(Spec, NamesTheNearestWord) {
   EXPECT_EQ(parse_error("reply = \"news\""),
-            "spec.toml:1: reply = \"news\": must be one of: paper, newest; did you mean 'newest'?");
+            "spec.toml:1: reply = \"news\": must be one of: newest, paper; did you mean 'newest'?");
 }
 
 TEST(Spec, RefusesTextThatIsNotToml) {
