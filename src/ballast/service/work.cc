@@ -102,8 +102,8 @@ class Labour {
 
   Status exchange_all() {
     BALLAST_TRY(transport::ClientModel model, client_->join());
-    tell_joined(model);
-    while (!is_enough()) {
+    if (!model.is_over) tell_joined(model);
+    while (!is_enough() && !model.is_over) {
       BALLAST_TRY(const worker::Update update,
                   worker_->on_model({.version = model.version, .values = model.values}));
       const std::uint64_t incarnation = model.incarnation;
@@ -114,6 +114,7 @@ class Labour {
       model = pushed.next;
       if (model.incarnation != incarnation) tell_joined(model);
     }
+    if (model.is_over) options_.events({Severity::kInfo, R"("event":"training-over")"});
     return {};
   }
 
