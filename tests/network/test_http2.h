@@ -64,6 +64,7 @@ class Http2Connection {
   bool wait_for_close();
 
   bool is_alive() const { return is_alive_; }
+  int socket() const { return socket_; }
   std::uint64_t sent_bytes() const { return sent_bytes_; }
 
  private:
