@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "tests/network/test_network.h"
+#include "tests/network/test_setting.h"
 
 namespace ballast::transport {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-// A server on loopback and a worker without manners, for tests.
+// That server on loopback, and a worker without manners.
 
 #include <grpcpp/grpcpp.h>
 
@@ -10,48 +10,16 @@
 #include <utility>
 #include <vector>
 
-#include "ballast/kernels/backend.h"
-#include "ballast/optim/server_optimizer.h"
-#include "ballast/robust/registry.h"
 #include "ballast/transport/client.h"
 #include "ballast/transport/grpc/messages.h"
 #include "ballast/transport/server.h"
 #include "ballast/wire/limits.h"
 #include "proto/ballast/v1/parameter_server.grpc.pb.h"
+#include "tests/network/test_setting.h"
 
 namespace ballast::transport {
 
-using Values = std::vector<float>;
-
 inline constexpr std::uint64_t kTestSchema = 0x1234'5678'9ABC'DEF0;
-
-struct TestSetting {
-  std::size_t dim = 8;
-  std::size_t statistic_count = 0;
-  std::size_t worker_count = 4;
-  server::WeightPolicy weights = server::CountWeights{};
-  std::string rule = "mean";
-  double eta = 0.1;
-  server::Instant silence_max = server::Instant::zero();
-  NetworkServerOptions network = {};
-  ExchangeOptions exchange = {};
-};
-
-inline server::Coordinator make_coordinator(const TestSetting& setting) {
-  auto server = server::ParameterServer::make(
-      {.worker_count = setting.worker_count,
-       .statistic_count = setting.statistic_count,
-       .weights = setting.weights},
-      {.rule = robust::parse_rule(setting.rule).value(),
-       .backend = kernels::make_cpu_backend(1),
-       .optimizer =
-           optim::make_sgd_server<float>({.eta = setting.eta}, Values(setting.dim)).value()});
-  server::CoordinatorOptions options{.silence_max = setting.silence_max};
-  for (std::size_t i = 0; i < setting.worker_count; ++i) {
-    options.names.push_back("w" + std::to_string(i));
-  }
-  return server::Coordinator::make(std::move(options), std::move(server).value()).value();
-}
 
 inline NetworkServer start_server(const TestSetting& setting) {
   NetworkServerOptions options = setting.network;

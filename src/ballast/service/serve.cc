@@ -181,7 +181,7 @@ class Service {
   std::unique_ptr<worker::Evaluator> evaluator_;
   std::mutex mutex_;
   std::optional<EvaluationFigures> evaluation_;  // behind mutex_
-  std::uint64_t memory_budget_ = 0;  // in bytes
+  std::uint64_t memory_budget_ = 0;              // in bytes
 
   // Each is used by the threads of the next ones, and so outlives them.
   std::unique_ptr<Steward> steward_;
