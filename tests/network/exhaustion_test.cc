@@ -113,6 +113,37 @@ TEST(Exhaustion, WithoutDescriptorsConnectionsAreDroppedAndLaterTaken) {
   close(second);
 }
 
+// Fills what strangers may have, from another address than that of the clients.
+std::vector<int> knock(const NetworkServer& server, int count) {
+  const auto from = resolve({.host = "127.0.0.2", .port = "0"}).value();
+  const auto to = resolve({.host = "127.0.0.1", .port = std::to_string(server.port())}).value();
+  std::vector<int> sockets;
+  for (int i = 0; i < count; ++i) {
+    sockets.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(bind(sockets.back(), reinterpret_cast<const sockaddr*>(&from.storage), from.size), 0);
+    EXPECT_EQ(connect(sockets.back(), reinterpret_cast<const sockaddr*>(&to.storage), to.size), 0);
+  }
+  return sockets;
+}
+
+TEST(Exhaustion, AKnownWorkerFindsAConnectionWhenStrangersHaveTheRest) {
+  TestSetting setting;
+  setting.network.limits.connections_max = 8;
+  for (const bool is_known : {false, true}) {
+    SCOPED_TRACE(is_known ? "known" : "unknown");
+    NetworkServer server = start_server(setting);
+    ClientOptions options = client_options(server, setting, "w0");
+    options.patience = milliseconds(200);
+    EXPECT_TRUE(!is_known || Client::make(options).value().join());
+    const std::vector<int> strangers = knock(server, 20);
+    for (int i = 0; i < 200 && server.counts().connections.refused_full < 14; ++i) {
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+    EXPECT_EQ(Client::make(options).value().join().has_value(), is_known);
+    for (const int stranger : strangers) close(stranger);
+  }
+}
+
 // gRPC's limit on messages alone would buffer all of it first.
 TEST(Exhaustion, AGiantMessageDoesNotGrowTheServer) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -1,5 +1,6 @@
 #include "ballast/transport/listener.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <netinet/in.h>
@@ -25,6 +26,8 @@ namespace ballast::transport {
 namespace {
 
 constexpr int kBacklog = 256;
+constexpr std::size_t kReservedPart = 4;  // every fourth connection is not for strangers
+constexpr std::size_t kTrustedMax = 4096;
 constexpr std::chrono::milliseconds kBackOff{10};  // when not even the spare could be got back
 
 std::string last_error() { return std::generic_category().message(errno); }
@@ -49,18 +52,37 @@ std::size_t lowered_to_descriptors(std::size_t connections_max) {
   return std::min<std::size_t>(connections_max, std::max<rlim_t>(limit.rlim_cur / 2, 1));
 }
 
-std::array<std::uint8_t, 8> machine_of(const sockaddr_storage& storage) {
-  std::array<std::uint8_t, 8> machine{};
+using Machine = std::array<std::uint8_t, 8>;
+
+Machine machine_of(const in_addr& address) {
+  Machine machine{};
+  std::memcpy(machine.data(), &address, sizeof(address));
+  return machine;
+}
+
+Machine machine_of(const in6_addr& address) {
+  Machine machine{};
+  // A socket for both families shows IPv4 as the end of an IPv6 address.
+  if (IN6_IS_ADDR_V4MAPPED(&address)) {
+    std::memcpy(machine.data(), &address.s6_addr[12], sizeof(in_addr));
+  } else {
+    std::memcpy(machine.data(), &address, machine.size());
+  }
+  return machine;
+}
+
+Machine machine_of(const sockaddr_storage& storage) {
   if (storage.ss_family == AF_INET) {
     sockaddr_in address{};
     std::memcpy(&address, &storage, sizeof(address));
-    std::memcpy(machine.data(), &address.sin_addr, sizeof(address.sin_addr));
-  } else if (storage.ss_family == AF_INET6) {
+    return machine_of(address.sin_addr);
+  }
+  if (storage.ss_family == AF_INET6) {
     sockaddr_in6 address{};
     std::memcpy(&address, &storage, sizeof(address));
-    std::memcpy(machine.data(), &address.sin6_addr, machine.size());
+    return machine_of(address.sin6_addr);
   }
-  return machine;
+  return {};
 }
 
 std::uint16_t port_of(int descriptor) {
@@ -188,7 +210,7 @@ void Listener::drop_for_lack_of_descriptors() {
 
 bool Listener::has_room_for(const Address& address) {
   forget_closed();
-  if (connections_.size() >= options_.connections_max) {
+  if (is_full_for(address)) {
     ++refused_full_;
     return false;
   }
@@ -198,6 +220,31 @@ bool Listener::has_room_for(const Address& address) {
     return false;
   }
   return true;
+}
+
+bool Listener::is_full_for(const Address& address) {
+  const std::size_t max = options_.connections_max;
+  if (connections_.size() >= max) return true;
+  const std::lock_guard lock(mutex_);
+  const auto is_strange = [&](const Address& other) { return !trusted_.contains(other); };
+  if (!is_strange(address)) return false;
+  const auto strangers = std::ranges::count_if(connections_, is_strange, &Connection::address);
+  return static_cast<std::size_t>(strangers) >= max - max / kReservedPart;
+}
+
+void Listener::trust(const std::string& host) {
+  Address address{};
+  in_addr old_address{};
+  in6_addr new_address{};
+  if (inet_pton(AF_INET, host.c_str(), &old_address) == 1) {
+    address = machine_of(old_address);
+  } else if (inet_pton(AF_INET6, host.c_str(), &new_address) == 1) {
+    address = machine_of(new_address);
+  } else {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  if (trusted_.size() < kTrustedMax) trusted_.insert(address);
 }
 
 void Listener::forget_closed() {

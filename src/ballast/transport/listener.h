@@ -3,9 +3,11 @@
 //
 // It keeps a spare descriptor: when none is left it closes the spare, takes the connection that
 // waits, drops it, and gets the spare back, so that the queue of the operating system drains and
-// the loop never spins. It also caps connections, in all and per address. A connection is handed
-// on and closed by somebody else, so the loop recognises a closed one by its descriptor no longer
-// being the socket it was.
+// the loop never spins. It also caps connections, in all and per address, and keeps a quarter of
+// them free of strangers, so that a worker that lost its connection finds one however many others
+// knock. None is ever closed for the sake of another. A connection is handed on and closed by
+// somebody else, so the loop recognises a closed one by its descriptor no longer being the socket
+// it was.
 //
 // Thread-safety: the public functions may be called from any thread; `take` runs on the listener's.
 
@@ -15,6 +17,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -53,6 +57,10 @@ class Listener {
   void start(Take take);
   void stop();
 
+  // Connections from this address, in digits, are no strangers' from now on: somebody has proved
+  // there who he is. Does nothing with what is not an address, and once very many are known.
+  void trust(const std::string& host);
+
   std::uint16_t port() const noexcept { return port_; }
   ListenerCounts counts() const noexcept;
 
@@ -71,6 +79,7 @@ class Listener {
   void accept_one();
   void drop_for_lack_of_descriptors();
   bool has_room_for(const Address& address);
+  bool is_full_for(const Address& address);
   void forget_closed();
 
   ListenerOptions options_;
@@ -80,6 +89,8 @@ class Listener {
   std::uint16_t port_ = 0;
   Take take_;
   std::vector<Connection> connections_;  // the listener thread's own
+  std::mutex mutex_;
+  std::set<Address> trusted_;  // behind mutex_
   std::atomic<std::uint64_t> accepted_ = 0;
   std::atomic<std::uint64_t> refused_full_ = 0;
   std::atomic<std::uint64_t> refused_address_ = 0;

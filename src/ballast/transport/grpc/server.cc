@@ -6,6 +6,7 @@
 #include <grpcpp/resource_quota.h>
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -62,11 +63,24 @@ Result<StreamIdentity> identify(const NetworkServerOptions& options, const Excha
   return identity;
 }
 
+// The address in what gRPC calls a peer: "ipv4:HOST:PORT" or "ipv6:%5BHOST%5D:PORT".
+std::string host_of(const std::string& peer) {
+  const std::size_t begin = peer.find(':') + 1;
+  std::string host = peer.substr(begin, peer.rfind(':') - begin);
+  for (const std::string_view bracket : {"%5B", "%5D", "[", "]"}) {
+    if (const auto at = host.find(bracket); at != host.npos) host.erase(at, bracket.size());
+  }
+  return host;
+}
+
 // Takes messages as the bytes they came in, see frame.h.
 class Service final
     : public v1::ParameterServer::WithRawCallbackMethod_Train<v1::ParameterServer::Service> {
  public:
-  explicit Service(Desk& desk) : desk_(desk) {
+  using Trust = std::function<void(const std::string& host)>;
+
+  // Told where enrolled workers come from.
+  Service(Desk& desk, Trust trust) : desk_(desk), trust_(std::move(trust)) {
     desk_.on_done = [this](Session* session) {
       const std::lock_guard lock(mutex_);
       sessions_.erase(session);
@@ -81,6 +95,7 @@ class Service final
       return new Refusal(identity.error().message);
     }
     ++desk_.streams_opened;
+    trust_(host_of(context->peer()));
     const auto session = std::make_shared<Session>(desk_, *context, *std::move(identity));
     {
       const std::lock_guard lock(mutex_);
@@ -99,6 +114,7 @@ class Service final
 
  private:
   Desk& desk_;
+  Trust trust_;
   std::mutex mutex_;
   std::unordered_map<Session*, std::shared_ptr<Session>> sessions_;
 };
@@ -132,7 +148,8 @@ class NetworkServer::Body {
  public:
   Body(const NetworkServerOptions& options, wire::Mac mac, server::Coordinator coordinator,
        ExchangeOptions exchange_options)
-      : exchange_(std::move(coordinator), std::move(exchange_options)), service_(desk_) {
+      : exchange_(std::move(coordinator), std::move(exchange_options)),
+        service_(desk_, [this](const std::string& host) { listener_->trust(host); }) {
     desk_.options = options;
     desk_.mac = std::move(mac);
     desk_.exchange = &exchange_;
