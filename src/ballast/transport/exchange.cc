@@ -265,8 +265,10 @@ void Exchange::give(std::uint32_t worker, Delivery delivery) {
 
 void Exchange::part(std::uint32_t worker, Close why) {
   const auto peer = std::exchange(members_[worker].peer, nullptr);
-  set_owner(worker, nullptr);
+  // Told before its slot is taken away, or a chunk that comes in between would end the stream for
+  // another reason, which may be final.
   if (peer) peer->close(why);
+  set_owner(worker, nullptr);
 }
 
 void Exchange::set_owner(std::uint32_t worker, const Peer* peer) {
