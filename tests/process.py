@@ -17,13 +17,19 @@ import numpy as np
 PROGRAM = os.environ["BALLAST_PROGRAM"]
 SEED = 7
 CLASSES, FEATURES = 4, 12
-SPEC = """
+CLOUDS = """
 data = "files"
 train_images = "train_images.npy"
 train_labels = "train_labels.npy"
 test_images = "test_images.npy"
 test_labels = "test_labels.npy"
 model = "softmax"
+eta = 0.05
+updates = 400
+evaluate_every = 100
+seeds = [1]
+"""
+SPEC = CLOUDS + """
 workers = 4
 byzantine = 1
 share = 0.25
@@ -32,10 +38,6 @@ rule = "ctma(cwmed, {cap_share})"
 weights = "f-cap"
 f = 1
 cap_share = 0.3
-eta = 0.05
-updates = 400
-evaluate_every = 100
-seeds = [1]
 """
 INSECURE = ("--insecure-localhost",)
 
@@ -87,9 +89,9 @@ class Site:
 
     def close(self):
         for process in self.processes:
-            if process.poll() is None:
-                process.kill()
-            process.communicate()
+            process.kill()
+            process.wait()
+            process.stdout.close()
         shutil.rmtree(self.folder)
 
     def start(self, *arguments, environment=None, launcher=()):
