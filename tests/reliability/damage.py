@@ -96,6 +96,7 @@ class Faults:
     def endure(self, what, **how):
         """A life under a fault; a server that goes on is stopped with SIGTERM."""
         server = self.ordeal.resume(**how)
+        self.ordeal.site.is_listening(server)
         try:
             server.wait(timeout=FAULT_SECONDS)
         except subprocess.TimeoutExpired:
