@@ -7,6 +7,7 @@ learns as without the flood; with counts as weights the same flood ruins it.
 Usage: BALLAST_PROGRAM=build/bin/ballast tests/reliability/flood.py [--full]
 """
 
+import contextlib
 import json
 import sys
 import time
@@ -42,8 +43,11 @@ FULL = (Size("points", SMALL, updates=400, pause_ms=1000),
 @dataclass
 class Flooded:
     accuracy: float
-    heaviest_share_max: float  # by the server
-    liar_share_max: float  # by the journal
+    heaviest_share_max: float  # at any step, by the server
+    liar_share_max: float  # at any step, by the journal and the transcription below
+    liar_update_share: float
+    looks: int  # at the server's weights
+    look_error_max: float  # of the transcription, against them
     honest_accepted_share: float
     gave_up: int  # workers
     speed_ratio: float  # updates of a liar over those of an honest worker, once both send
@@ -63,14 +67,34 @@ def capped(counts):
     return np.minimum(counts, low)
 
 
-def liar_shares(records, is_capped):
-    """Of the weight, after each update from the first step on."""
+def shares(counts, is_capped):
+    """Of the weight that each worker holds, by its count."""
+    weights = capped(counts) if is_capped else counts
+    return weights / weights.sum()
+
+
+def has_quorum(counts):
+    return np.count_nonzero(counts) * LAMBDA >= LIARS
+
+
+def liar_share_max(records, is_capped):
+    """After any update from the first step on."""
     counts = np.zeros(WORKERS)
+    largest = 0.0
     for record in records:
         counts[record.worker] += 1
-        if np.count_nonzero(counts) * LAMBDA >= LIARS:
-            weights = capped(counts) if is_capped else counts
-            yield weights[-LIARS:].sum() / weights.sum()
+        if has_quorum(counts):
+            largest = max(largest, shares(counts, is_capped)[-LIARS:].sum())
+    return largest
+
+
+def look_errors(looks, is_capped):
+    """How far the server's weights are from the transcription, in each look at it."""
+    for look in looks:
+        counts = np.array([float(row["count"]) for row in look["workers"]])
+        if has_quorum(counts):
+            held = np.array([row["weight_share"] for row in look["workers"]])
+            yield np.abs(held - shares(counts, is_capped)).max()
 
 
 def speed_ratio(records):
@@ -95,31 +119,41 @@ def run(size, weights, liar_pause_ms, updates):
                  len(workers), 60)
         workers += [site.work(i, "--attack", "sign-flip", "--pause-ms", liar_pause_ms,
                               credentials=theirs[i]) for i in range(len(workers), WORKERS)]
-        gave_up = wait_for_end(server, workers)
+        looks, gave_up = watch(site, server, workers)
         (life,) = read_lives(state)
-        return judge(json.loads(server.communicate()[0]), life.records, gave_up,
+        return judge(json.loads(server.communicate()[0]), life.records, looks, gave_up,
                      weights == "f-cap")
 
 
-def wait_for_end(server, workers):
-    """How many workers gave up before. Once all have, the server waits for others in vain."""
-    gave_up = 0
+def watch(site, server, workers):
+    """What /status said until the end, and how many workers gave up before.
+
+    Once all have, the server would wait for others in vain.
+    """
+    looks, gave_up = [], 0
     while server.poll() is None:
         time.sleep(0.1)
+        with contextlib.suppress(OSError):  # the server may end meanwhile
+            looks.append(site.status())
         gave_up = sum(worker.poll() is not None for worker in workers)
         if gave_up == len(workers):
             server.terminate()
             server.wait()
-    return gave_up
+    return looks, gave_up
 
 
-def judge(result, records, gave_up, is_capped):
+def judge(result, records, looks, gave_up, is_capped):
     verdicts = [(row["verdicts"].get("accepted", 0), sum(row["verdicts"].values()))
                 for row in result["workers"][:-LIARS]]
     accepted, judged = map(sum, zip(*verdicts))
+    errors = list(look_errors(looks, is_capped))
     return Flooded(accuracy=result["evaluation"]["accuracy"],
                    heaviest_share_max=result["heaviest_share_max"],
-                   liar_share_max=max(liar_shares(records, is_capped)),
+                   liar_share_max=liar_share_max(records, is_capped),
+                   liar_update_share=sum(record.worker >= WORKERS - LIARS for record in records) /
+                   len(records),
+                   looks=len(errors),
+                   look_error_max=max(errors),
                    honest_accepted_share=accepted / judged,
                    gave_up=gave_up,
                    speed_ratio=speed_ratio(records))
@@ -129,9 +163,13 @@ def report(findings, name, flooded, calm):
     findings.check(flooded.heaviest_share_max <= LAMBDA + 1e-9,
                    f"{name}, largest share of the {LIARS} heaviest at any step, by the server",
                    f"{flooded.heaviest_share_max:.4f}", f"at most {LAMBDA}")
+    findings.check(flooded.look_error_max <= 0.001,
+                   f"{name}, largest error of the transcribed cap in {flooded.looks} looks at the "
+                   "server's weights", f"{flooded.look_error_max:.6f}", "at most 0.001")
     findings.check(flooded.liar_share_max <= LAMBDA + 1e-9,
-                   f"{name}, largest share of the liars at any step, by the journal",
+                   f"{name}, largest share of the liars at any step, by journal and transcription",
                    f"{flooded.liar_share_max:.4f}", f"at most {LAMBDA}")
+    findings.note(f"{name}, share of the liars in the updates", f"{flooded.liar_update_share:.4f}")
     findings.check(flooded.honest_accepted_share >= 0.99, f"{name}, honest updates accepted",
                    f"{flooded.honest_accepted_share:.2%}", "at least 99 %")
     findings.check(flooded.accuracy >= calm.accuracy - ACCURACY_SLACK, f"{name}, accuracy",
