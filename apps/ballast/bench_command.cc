@@ -116,6 +116,7 @@ void add_bench_command(CLI::App& app, Action& action) {
     action = [flags] { return run_bench(*flags); };
   });
   add_bench_train_command(*command, action);
+  add_bench_serve_command(*command, action);
 }
 
 }  // namespace ballast::apps

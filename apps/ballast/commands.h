@@ -17,6 +17,7 @@ void add_list_command(CLI::App& app, Action& action);
 void add_aggregate_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
 void add_bench_train_command(CLI::App& bench, Action& action);
+void add_bench_serve_command(CLI::App& bench, Action& action);
 void add_train_command(CLI::App& app, Action& action);
 void add_reproduce_command(CLI::App& app, Action& action);
 void add_serve_command(CLI::App& app, Action& action);

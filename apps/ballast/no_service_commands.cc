@@ -23,5 +23,8 @@ void add_serve_command(CLI::App& app, Action& action) { add_missing(app, action,
 void add_work_command(CLI::App& app, Action& action) { add_missing(app, action, "work"); }
 void add_cluster_command(CLI::App& app, Action& action) { add_missing(app, action, "cluster"); }
 void add_top_command(CLI::App& app, Action& action) { add_missing(app, action, "top"); }
+void add_bench_serve_command(CLI::App& bench, Action& action) {
+  add_missing(bench, action, "serve");
+}
 
 }  // namespace ballast::apps

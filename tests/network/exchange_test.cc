@@ -136,7 +136,7 @@ TEST(Exchange, TheJournalHearsOfAnUpdateBeforeItsWorker) {
     EXPECT_EQ(update.values[0], 3.0f);
     std::this_thread::sleep_for(milliseconds(50));
     is_journalled = true;
-    return true;
+    return std::nullopt;
   };
   Exchange exchange(make_coordinator(setting), {.hooks = hooks});
   exchange.join(0, peer, Memory::kFresh);
@@ -150,7 +150,7 @@ TEST(Exchange, WhatTheJournalCouldNotNoteIsNotAcknowledged) {
   const TestSetting setting;
   const auto peer = std::make_shared<Notebook>();
   ExchangeHooks hooks;
-  hooks.judged = [](const server::Coordinator&, const JudgedUpdate&) { return false; };
+  hooks.judged = [](const server::Coordinator&, const JudgedUpdate&) { return Close::kStopping; };
   Exchange exchange(make_coordinator(setting), {.hooks = hooks});
   exchange.join(0, peer, Memory::kFresh);
   const auto ticket = peer->next().value().next.value().ticket;
@@ -200,7 +200,7 @@ TEST(Exchange, ManyStreamsOfFewWorkersKeepTheCountsRight) {
   ExchangeHooks hooks;
   hooks.judged = [&](const server::Coordinator&, const JudgedUpdate& update) {
     judged_count += update.outcome.verdict == Verdict::kAccepted ? 1 : 0;
-    return true;
+    return std::nullopt;
   };
   Exchange exchange(make_coordinator(setting), {.hooks = hooks});
   std::vector<std::thread> threads;

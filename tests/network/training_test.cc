@@ -272,6 +272,31 @@ TEST(Training, LeavingTakesTheRowAway) {
   EXPECT_EQ(look(server).workers[2].count, 0u);
 }
 
+// One is computing, the other one is held, when the server has had enough.
+TEST(Training, WorkersAreToldThatTheTrainingIsOver) {
+  const TestSetting setting = robust_setting();
+  NetworkServer server = start_server(setting);
+  Client computing = Client::make(client_options(server, setting, "w0")).value();
+  ASSERT_TRUE(computing.join());
+  std::thread held([&] {
+    Client client = Client::make(client_options(server, setting, "w1")).value();
+    ASSERT_TRUE(client.join());
+    const auto pushed = client.push(Values(setting.dim, 1.0f));
+    ASSERT_TRUE(pushed) << pushed.error().message;
+    EXPECT_EQ(pushed->verdict, Verdict::kAccepted);
+    EXPECT_TRUE(pushed->next.is_over);
+  });
+  for (int i = 0; i < 500 && look(server).accepted_count == 0; ++i) {
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  server.stop(Close::kFinished);
+  held.join();
+  const auto pushed = computing.push(Values(setting.dim, 1.0f));
+  ASSERT_TRUE(pushed) << pushed.error().message;
+  EXPECT_EQ(pushed->verdict, std::nullopt);
+  EXPECT_TRUE(pushed->next.is_over);
+}
+
 TEST(Training, ServingWithoutCertificatesIsForLoopbackOnly) {
   TestSetting setting;
   NetworkServerOptions options{.listen = "0.0.0.0:0", .run = "r"};

@@ -135,7 +135,7 @@ def watch(site, server, workers):
         time.sleep(0.1)
         with contextlib.suppress(OSError):  # the server may end meanwhile
             looks.append(site.status())
-        gave_up = sum(worker.poll() is not None for worker in workers)
+        gave_up = sum(worker.poll() not in (None, 0) for worker in workers)
         if gave_up == len(workers):
             server.terminate()
             server.wait()

@@ -161,7 +161,7 @@ class Service {
     network_->exchange().inspect(
         [&](const server::Coordinator& coordinator) { steward_->close(coordinator); });
     http_.reset();
-    network_->stop();
+    network_->stop(steward_->why_closed());
     BALLAST_TRY_STATUS(steward_->status());
     BALLAST_TRY_STATUS(evaluate());
     Figures figures = completed(steward_->last());

@@ -55,34 +55,39 @@ transport::ExchangeHooks Steward::hooks() {
           .tick = [this](const auto& coordinator) { on_tick(coordinator); }};
 }
 
-bool Steward::on_judged(const server::Coordinator& coordinator,
-                        const transport::JudgedUpdate& update) {
-  if (is_closed_) return false;
+Steward::Objection Steward::on_judged(const server::Coordinator& coordinator,
+                                      const transport::JudgedUpdate& update) {
+  if (is_closed_) return why_closed();
   if (update.outcome.verdict == server::Verdict::kAccepted) return on_accepted(coordinator, update);
   options_.events({Severity::kWarning,
                    fmt::format(R"("event":"refused","worker":"{}","verdict":"{}","version":{})",
                                options_.names[update.worker], server::name(update.outcome.verdict),
                                update.ticket.version)});
-  return true;
+  return std::nullopt;
 }
 
-bool Steward::on_accepted(const server::Coordinator& coordinator,
-                          const transport::JudgedUpdate& update) {
+Steward::Objection Steward::on_accepted(const server::Coordinator& coordinator,
+                                        const transport::JudgedUpdate& update) {
   const std::uint64_t accepted = coordinator.server().accepted_count();
   if (const Status noted = keeper_.note(accepted, update); !noted) {
     // The state holds what the journal does not, so it must not be saved either.
     is_closed_ = true;
     fail(noted.error());
-    return false;
+    return transport::Close::kStopping;
   }
   norms_[update.worker] = norm_of(update.values);
   if (accepted >= options_.updates) {
     close(coordinator);
-    return true;
+    return std::nullopt;
   }
   if (accepted % options_.evaluate_every == 0) show(coordinator);
   report_save(keeper_.save_if_due(coordinator.server()));
-  return true;
+  return std::nullopt;
+}
+
+transport::Close Steward::why_closed() const {
+  const std::lock_guard lock(mutex_);
+  return is_complete_ ? transport::Close::kFinished : transport::Close::kStopping;
 }
 
 void Steward::on_member(std::uint32_t worker, transport::MemberEvent event) const {

@@ -51,14 +51,18 @@ class Steward {
   std::optional<Exhibit> take_exhibit();  // the newest one that nobody took
   bool is_over() const;                   // complete, or failed
   bool is_stepping() const;
-  Status status() const;  // why it failed, if it did
-  Figures last() const;   // as close() found them; none before
+  Status status() const;                // why it failed, if it did
+  transport::Close why_closed() const;  // what the workers are told at the end
+  Figures last() const;                 // as close() found them; none before
 
  private:
-  bool on_judged(const server::Coordinator& coordinator, const transport::JudgedUpdate& update);
+  using Objection = std::optional<transport::Close>;
+  Objection on_judged(const server::Coordinator& coordinator,
+                      const transport::JudgedUpdate& update);
   void on_member(std::uint32_t worker, transport::MemberEvent event) const;
   void on_tick(const server::Coordinator& coordinator);
-  bool on_accepted(const server::Coordinator& coordinator, const transport::JudgedUpdate& update);
+  Objection on_accepted(const server::Coordinator& coordinator,
+                        const transport::JudgedUpdate& update);
   void report_save(const Result<std::optional<store::SaveReport>>& saved) const;
   void show(const server::Coordinator& coordinator);
   void fail(Error error);

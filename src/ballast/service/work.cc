@@ -105,18 +105,20 @@ class Labour {
     return is_stopped() || (options_.updates_max && report_.sent >= *options_.updates_max);
   }
 
-  void pause() const {
+  // After the pause of a slow machine.
+  bool may_go_on() const {
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + options_.pause;
     while (!is_stopped() && Clock::now() < end) {
       std::this_thread::sleep_for(std::min<Clock::duration>(kStopWait, end - Clock::now()));
     }
+    return !is_enough();
   }
 
   Status exchange_all() {
     BALLAST_TRY(transport::ClientModel model, client_->join());
-    tell_joined(model);
-    for (pause(); !is_enough(); pause()) {
+    if (!model.is_over) tell_joined(model);
+    while (!model.is_over && may_go_on()) {
       BALLAST_TRY(const worker::Update update,
                   worker_->on_model({.version = model.version, .values = model.values}));
       const std::uint64_t incarnation = model.incarnation;
@@ -127,6 +129,7 @@ class Labour {
       model = pushed.next;
       if (model.incarnation != incarnation) tell_joined(model);
     }
+    if (model.is_over) options_.events({Severity::kInfo, R"("event":"training-over")"});
     return {};
   }
 

@@ -52,6 +52,8 @@ struct ClientModel {
   std::uint64_t version = 0;
   std::uint64_t count = 0;  // accepted updates of this worker
   std::span<const float> values;
+  // The training has ended: there is nothing left to do, and the rest is as it was before.
+  bool is_over = false;
 };
 
 struct PushResult {

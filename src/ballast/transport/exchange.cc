@@ -111,9 +111,10 @@ void Exchange::inspect(std::function<void(const server::Coordinator&)> look) {
   done.get_future().wait();
 }
 
-void Exchange::stop() {
+void Exchange::stop(Close why) {
   {
     const std::lock_guard lock(mutex_);
+    if (!is_stopping_) farewell_ = why;
     is_stopping_ = true;
     wake_.notify_one();
   }
@@ -134,8 +135,9 @@ void Exchange::run() {
   }
   // Whoever waits in inspect() is let go, and what is complete is judged.
   while (handle_one(lock)) continue;
+  const Close why = farewell_;
   lock.unlock();
-  for (std::uint32_t worker = 0; worker < members_.size(); ++worker) part(worker, Close::kStopping);
+  for (std::uint32_t worker = 0; worker < members_.size(); ++worker) part(worker, why);
 }
 
 // Does the first thing in the queue, without the lock while it works. False: there is none.
@@ -177,21 +179,21 @@ void Exchange::handle_update(std::uint32_t worker, const Mailbox& mail) {
   } else {
     coordinator_.refuse(worker, Verdict::kUnasked);
   }
-  bool may_tell = true;
+  std::optional<Close> objection;
   if (options_.hooks.judged) {
-    may_tell = options_.hooks.judged(coordinator_, {.worker = worker,
-                                                    .ticket = mail.ticket,
-                                                    .outcome = judgement.outcome,
-                                                    .values = values,
-                                                    .statistics = statistics});
+    objection = options_.hooks.judged(coordinator_, {.worker = worker,
+                                                     .ticket = mail.ticket,
+                                                     .outcome = judgement.outcome,
+                                                     .values = values,
+                                                     .statistics = statistics});
   }
   {
     const std::lock_guard lock(slot.mutex);
     slot.is_busy = false;
   }
   if (!is_current) return;
-  if (!may_tell) {
-    part(worker, Close::kStopping);
+  if (objection) {
+    part(worker, *objection);
     coordinator_.on_disconnect(worker, now());
     return;
   }

@@ -54,9 +54,9 @@ enum class MemberEvent : std::uint8_t {
 
 // Called on the state thread, so they may read the Coordinator and delay everything else.
 struct ExchangeHooks {
-  // After an update was judged and before its worker is told: the place for a journal. False: it
-  // could not be noted, so the worker must not be told, and its stream ends.
-  std::function<bool(const server::Coordinator&, const JudgedUpdate&)> judged = {};
+  // After an update was judged and before its worker is told: the place for a journal. A reason
+  // means that the worker must not be told, because it could not be noted; its stream ends.
+  std::function<std::optional<Close>(const server::Coordinator&, const JudgedUpdate&)> judged = {};
   std::function<void(std::uint32_t worker, MemberEvent event)> member = {};
   // Regularly: the place for checkpoints by time and for publishing figures.
   std::function<void(const server::Coordinator&)> tick = {};
@@ -102,8 +102,8 @@ class Exchange {
   // Nothing happens after stop().
   void inspect(std::function<void(const server::Coordinator&)> look);
 
-  // Closes all peers and ends the thread. Further calls do nothing.
-  void stop();
+  // Closes all peers for the reason given and ends the thread. Further calls do nothing.
+  void stop(Close why = Close::kStopping);
 
  private:
   struct Slot {
@@ -167,6 +167,7 @@ class Exchange {
   std::vector<Mailbox> mail_;
   std::deque<std::function<void()>> queue_;
   bool is_stopping_ = false;
+  Close farewell_ = Close::kStopping;
 
   std::thread thread_;
 };

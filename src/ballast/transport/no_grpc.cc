@@ -27,7 +27,7 @@ std::uint16_t NetworkServer::port() const { return 0; }
 Exchange& NetworkServer::exchange() { std::abort(); }
 NetworkCounts NetworkServer::counts() const { return {}; }
 void NetworkServer::set_training_health(bool) {}
-void NetworkServer::stop() {}
+void NetworkServer::stop(Close) {}
 
 Result<Client> Client::make(const ClientOptions&) { return missing(); }
 Client::Client(std::unique_ptr<Body> body) : body_(std::move(body)) {}

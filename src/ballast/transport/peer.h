@@ -20,7 +20,8 @@ enum class Close : std::uint8_t {
   kReplaced,  // a newer stream of the same worker took its place
   kEvicted,   // silent for too long
   kComeBack,  // held for too long: the worker may ask again later
-  kStopping,  // the server ends
+  kStopping,  // the server ends; it may be started again
+  kFinished,  // the training is over
 };
 
 // Thread-safety: both functions may be called by any thread at any time after the peer was handed

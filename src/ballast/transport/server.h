@@ -85,8 +85,9 @@ class NetworkServer {
   // Whether training moves, for grpc.health.v1 under the name "ballast.v1.Training".
   void set_training_health(bool is_stepping);
 
-  // Ends the streams and the threads; what was complete is still judged.
-  void stop();
+  // Ends the streams and the threads; what was complete is still judged. The reason is told to the
+  // workers: after kFinished they do not come back.
+  void stop(Close why = Close::kStopping);
 
  private:
   class Body;

@@ -60,9 +60,9 @@ std::uint64_t word_at(const std::byte* bytes) noexcept {
 }
 
 __attribute__((target("sse4.2"))) std::uint32_t crc32c_by_instruction(
-    std::span<const std::byte> bytes) noexcept {
+    std::span<const std::byte> bytes, std::uint32_t before) noexcept {
   static const LaneShift shift;
-  std::uint64_t crc = 0xFFFF'FFFF;
+  std::uint64_t crc = ~before;
   for (; bytes.size() >= 3 * kLaneBytes; bytes = bytes.subspan(3 * kLaneBytes)) {
     std::uint64_t second = 0, third = 0;
     for (std::size_t i = 0; i < kLaneBytes; i += sizeof(std::uint64_t)) {
@@ -88,20 +88,20 @@ __attribute__((target("sse4.2"))) std::uint32_t crc32c_by_instruction(
 
 }  // namespace
 
-std::uint32_t crc32c_by_table(std::span<const std::byte> bytes) noexcept {
-  std::uint32_t crc = 0xFFFF'FFFF;
+std::uint32_t crc32c_by_table(std::span<const std::byte> bytes, std::uint32_t before) noexcept {
+  std::uint32_t crc = ~before;
   for (const std::byte byte : bytes) {
     crc = (crc >> 8) ^ kTable[(crc ^ std::to_integer<std::uint32_t>(byte)) & 0xFFu];
   }
   return ~crc;
 }
 
-std::uint32_t crc32c(std::span<const std::byte> bytes) noexcept {
+std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before) noexcept {
 #if defined(__x86_64__)
   static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
-  if (has_instruction) return crc32c_by_instruction(bytes);
+  if (has_instruction) return crc32c_by_instruction(bytes, before);
 #endif
-  return crc32c_by_table(bytes);
+  return crc32c_by_table(bytes, before);
 }
 
 }  // namespace ballast::wire

@@ -37,5 +37,15 @@ TEST(Crc32c, TheInstructionAgreesWithTheTable) {
   }
 }
 
+TEST(Crc32c, GoesOnFromWhatStoodBefore) {
+  std::vector<std::byte> bytes(30'000);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 7 % 251);
+  const std::span<const std::byte> all(bytes);
+  for (const std::size_t cut : {0u, 1u, 8u, 12'289u, 30'000u}) {
+    EXPECT_EQ(crc32c(all.subspan(cut), crc32c(all.first(cut))), crc32c(all));
+    EXPECT_EQ(crc32c_by_table(all.subspan(cut), crc32c_by_table(all.first(cut))), crc32c(all));
+  }
+}
+
 }  // namespace
 }  // namespace ballast::wire

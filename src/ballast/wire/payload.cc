@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "ballast/base/check.h"
 #include "ballast/wire/bfloat16.h"
@@ -15,6 +14,28 @@ namespace ballast::wire {
 
 // Floats travel as they lie in memory.
 static_assert(std::endian::native == std::endian::little);
+
+namespace {
+
+std::uint32_t checksum_of(const Chunk& chunk) {
+  std::uint32_t checksum = crc32c(chunk.bytes);
+  for (const auto piece : chunk.rest) checksum = crc32c(piece, checksum);
+  return checksum;
+}
+
+// Requires: as many bytes as the chunk has.
+void copy(const Chunk& chunk, std::byte* out) {
+  out = std::ranges::copy(chunk.bytes, out).out;
+  for (const auto piece : chunk.rest) out = std::ranges::copy(piece, out).out;
+}
+
+}  // namespace
+
+std::size_t Chunk::size() const noexcept {
+  std::size_t sum = bytes.size();
+  for (const auto piece : rest) sum += piece.size();
+  return sum;
+}
 
 PayloadWriter::PayloadWriter(std::span<const float> values, std::span<const float> statistics,
                              Encoding encoding)
@@ -53,7 +74,7 @@ Status PayloadReader::check(const Chunk& chunk) const {
                     "order, without gaps or overlaps",
                     chunk.offset, received_));
   }
-  const std::size_t size = chunk.bytes.size();
+  const std::size_t size = chunk.size();
   if (size == 0 || size > kChunkBytesMax || size % value_bytes(encoding_) != 0) {
     return invalid_argument(
         fmt::format("a chunk has {} bytes; it must be 1 to {} whole values of "
@@ -65,7 +86,7 @@ Status PayloadReader::check(const Chunk& chunk) const {
     return invalid_argument(fmt::format("a chunk ends at value {}, the payload at {}",
                                         received_ + count, target_.size()));
   }
-  if (crc32c(chunk.bytes) != chunk.checksum) {
+  if (checksum_of(chunk) != chunk.checksum) {
     return invalid_argument(
         fmt::format("the checksum of the chunk at value {} is wrong", chunk.offset));
   }
@@ -74,17 +95,14 @@ Status PayloadReader::check(const Chunk& chunk) const {
 
 Status PayloadReader::take(const Chunk& chunk) {
   BALLAST_TRY_STATUS(check(chunk));
-  const std::size_t count = chunk.bytes.size() / value_bytes(encoding_);
-  float* const out = target_.data() + received_;
+  const std::size_t count = chunk.size() / value_bytes(encoding_);
+  const std::span<float> out = target_.subspan(received_, count);
   if (encoding_ == Encoding::kFloat32) {
-    std::memcpy(out, chunk.bytes.data(), chunk.bytes.size());
+    copy(chunk, std::as_writable_bytes(out).data());
   } else {
-    // The bytes of a message may lie at an odd address.
-    for (std::size_t i = 0; i < count; ++i) {
-      std::uint16_t half = 0;
-      std::memcpy(&half, chunk.bytes.data() + i * sizeof(half), sizeof(half));
-      out[i] = from_bfloat16(half);
-    }
+    halves_.resize(count);
+    copy(chunk, std::as_writable_bytes(std::span(halves_)).data());
+    from_bfloat16(halves_, out);
   }
   received_ += count;
   return {};

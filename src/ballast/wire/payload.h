@@ -29,6 +29,10 @@ struct Chunk {
   std::uint64_t offset = 0;  // of its first value in the payload, in values
   std::uint32_t checksum = 0;
   std::span<const std::byte> bytes;
+  // Where it goes on, if it came in several pieces. A piece may end inside a value.
+  std::span<const std::span<const std::byte>> rest = {};
+
+  std::size_t size() const noexcept;  // in bytes
 };
 
 // Cuts a payload. The payload is several parts laid end to end (an update and its statistics), and
@@ -67,7 +71,7 @@ class PayloadReader {
   PayloadReader(std::span<float> target, Encoding encoding)
       : target_(target), encoding_(encoding) {}
 
-  // Cost: two passes over the chunk; allocates nothing when it succeeds.
+  // Cost: two passes over the chunk; bfloat16 takes one more, in memory of its own for one chunk.
   Status take(const Chunk& chunk);
 
   bool is_complete() const noexcept { return received_ == target_.size(); }
@@ -79,6 +83,7 @@ class PayloadReader {
   std::span<float> target_;
   Encoding encoding_ = Encoding::kFloat32;
   std::size_t received_ = 0;
+  std::vector<std::uint16_t> halves_;
 };
 
 }  // namespace ballast::wire

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ballast/wire/bfloat16.h"
@@ -112,6 +113,29 @@ TEST(Payload, AWrongChecksumIsRefusedAndTouchesNothing) {
   chunk.checksum ^= 1u;
   EXPECT_NE(refusal(reader, chunk).find("checksum"), std::string::npos);
   EXPECT_EQ(memory, Values(4, 7.0f));
+}
+
+// As they come from a socket: in pieces that end anywhere.
+TEST(Payload, PiecesOfAChunkAreOneChunk) {
+  const Values values = ramp(1000);
+  for (const Encoding encoding : {Encoding::kFloat32, Encoding::kBfloat16}) {
+    PayloadWriter writer(values, {}, encoding);
+    Chunk chunk = writer.next();
+    const auto bytes = std::exchange(chunk.bytes, {});
+    std::vector<std::span<const std::byte>> pieces;
+    for (std::size_t i = 0; i < bytes.size(); i += 13) {
+      pieces.push_back(bytes.subspan(i, std::min<std::size_t>(13, bytes.size() - i)));
+    }
+    chunk.rest = pieces;
+    EXPECT_EQ(chunk.size(), bytes.size());
+    Values received(values.size());
+    PayloadReader reader(received, encoding);
+    ASSERT_TRUE(reader.take(chunk));
+    EXPECT_EQ(received, send(values, {}, encoding));
+    chunk.checksum ^= 1u;
+    PayloadReader again(received, encoding);
+    EXPECT_FALSE(again.take(chunk));
+  }
 }
 
 }  // namespace

@@ -54,6 +54,8 @@ class Client::Body {
     if (done) done = read_model();
     if (!done) {
       stream_.reset();
+      is_over_ = done.error().is_over;
+      if (is_over_) return PushResult{sent.verdict, sent.staleness, model()};
       if (!done.error().may_retry) return failed(done.error());
       ++reconnect_count_;
       pause(done.error().wait);
@@ -83,7 +85,8 @@ class Client::Body {
             .incarnation = header_.incarnation(),
             .version = header_.version(),
             .count = header_.count(),
-            .values = model_};
+            .values = model_,
+            .is_over = is_over_};
   }
 
   bool is_stopped() const { return options_.stop != nullptr && options_.stop->load(); }
@@ -101,6 +104,8 @@ class Client::Body {
       const Attempt<void> done = connect(is_fresh);
       if (done) return {};
       stream_.reset();
+      is_over_ = done.error().is_over;
+      if (is_over_) return {};
       if (!done.error().may_retry || is_stopped() || Clock::now() >= give_up) {
         return failed(done.error());
       }
@@ -138,15 +143,15 @@ class Client::Body {
     BALLAST_TRY_STATUS(stream_->write(message, options_.transfer_max));
     wire::PayloadWriter chunks(values, statistics, options_.update_encoding);
     while (!chunks.is_done()) {
-      to_message(chunks.next(), *message.mutable_chunk());
-      BALLAST_TRY_STATUS(stream_->write(message, options_.transfer_max, !chunks.is_done()));
+      const wire::Chunk chunk = chunks.next();
+      BALLAST_TRY_STATUS(stream_->write(chunk, !chunks.is_done(), options_.transfer_max));
     }
     return {};
   }
 
   Attempt<void> read_verdict(Sent& sent) {
-    v1::ServerMessage message;
-    BALLAST_TRY_STATUS(stream_->read(message, options_.answer_max));
+    BALLAST_TRY_STATUS(stream_->read(incoming_, options_.answer_max));
+    const v1::ServerMessage& message = incoming_.message();
     if (!message.has_verdict() || message.verdict().verdict() >= server::kVerdictCount) {
       return trouble("the server answers out of turn");
     }
@@ -156,8 +161,8 @@ class Client::Body {
   }
 
   Attempt<void> read_model() {
-    v1::ServerMessage message;
-    BALLAST_TRY_STATUS(stream_->read(message, options_.answer_max));
+    BALLAST_TRY_STATUS(stream_->read(incoming_, options_.answer_max));
+    const v1::ServerMessage& message = incoming_.message();
     if (message.has_come_back()) {
       return tl::unexpected(Trouble{.message = "the server has no model for this worker now",
                                     .wait = milliseconds(message.come_back().wait_ms())});
@@ -168,9 +173,9 @@ class Client::Body {
     if (!encoding) return trouble(encoding.error().message);
     wire::PayloadReader reader(model_, *encoding);
     while (!reader.is_complete()) {
-      BALLAST_TRY_STATUS(stream_->read(message, options_.transfer_max));
-      if (!message.has_chunk()) return trouble("the server answers out of turn");
-      const Status taken = reader.take(from_message(message.chunk()));
+      BALLAST_TRY_STATUS(stream_->read(incoming_, options_.transfer_max));
+      if (incoming_.chunk() == nullptr) return trouble("the server answers out of turn");
+      const Status taken = reader.take(*incoming_.chunk());
       if (!taken) return trouble(taken.error().message);
     }
     return {};
@@ -179,7 +184,9 @@ class Client::Body {
   ClientOptions options_;
   Rng rng_;
   std::unique_ptr<Stream> stream_;
+  Opened<v1::ServerMessage> incoming_;
   v1::ModelHeader header_;
+  bool is_over_ = false;
   std::vector<float> model_;
   std::uint64_t reconnect_count_ = 0;
 };

@@ -32,7 +32,7 @@ constexpr const char* kServiceName = "ballast.v1.ParameterServer";
 constexpr const char* kTrainingName = "ballast.v1.Training";
 
 // Turns a stream away before it has cost anything.
-class Refusal final : public grpc::ServerBidiReactor<v1::WorkerMessage, v1::ServerMessage> {
+class Refusal final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   explicit Refusal(const std::string& message) {
     Finish({grpc::StatusCode::PERMISSION_DENIED, message});
@@ -62,7 +62,9 @@ Result<StreamIdentity> identify(const NetworkServerOptions& options, const Excha
   return identity;
 }
 
-class Service final : public v1::ParameterServer::CallbackService {
+// Takes messages as the bytes they came in, see frame.h.
+class Service final
+    : public v1::ParameterServer::WithRawCallbackMethod_Train<v1::ParameterServer::Service> {
  public:
   explicit Service(Desk& desk) : desk_(desk) {
     desk_.on_done = [this](Session* session) {
@@ -71,7 +73,7 @@ class Service final : public v1::ParameterServer::CallbackService {
     };
   }
 
-  grpc::ServerBidiReactor<v1::WorkerMessage, v1::ServerMessage>* Train(
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Train(
       grpc::CallbackServerContext* context) override {
     auto identity = identify(desk_.options, *desk_.exchange, *context);
     if (!identity) {
@@ -135,7 +137,7 @@ class NetworkServer::Body {
     desk_.mac = std::move(mac);
     desk_.exchange = &exchange_;
   }
-  ~Body() { stop(); }
+  ~Body() { stop(Close::kStopping); }
 
   Status start(std::unique_ptr<Listener> listener,
                std::shared_ptr<grpc::ServerCredentials> credentials) {
@@ -156,14 +158,14 @@ class NetworkServer::Body {
     return {};
   }
 
-  void stop() {
+  void stop(Close why) {
     {
       const std::lock_guard lock(mutex_);
       is_stopping_ = true;
     }
     wake_.notify_one();
     if (listener_) listener_->stop();
-    exchange_.stop();
+    exchange_.stop(why);
     if (server_) server_->Shutdown(deadline_after(kStopGrace));
     if (sweeper_.joinable()) sweeper_.join();
     server_.reset();
@@ -252,6 +254,6 @@ NetworkCounts NetworkServer::counts() const { return body_->counts(); }
 void NetworkServer::set_training_health(bool is_stepping) {
   body_->set_training_health(is_stepping);
 }
-void NetworkServer::stop() { body_->stop(); }
+void NetworkServer::stop(Close why) { body_->stop(why); }
 
 }  // namespace ballast::transport

@@ -27,6 +27,8 @@ grpc::Status status_of(Close why) {
       return {StatusCode::DEADLINE_EXCEEDED, "silent for too long; join again"};
     case Close::kComeBack:
       return grpc::Status::OK;
+    case Close::kFinished:
+      return {StatusCode::OUT_OF_RANGE, "the training is over"};
     case Close::kStopping:
       break;
   }
@@ -41,8 +43,8 @@ Session::Session(Desk& desk, grpc::CallbackServerContext& context, StreamIdentit
 void Session::start() { StartRead(&incoming_); }
 
 void Session::OnReadDone(bool ok) {
-  Handled handled = ok ? handle(incoming_)
-                       : Handled(refusal(StatusCode::CANCELLED, "the worker ended the stream"));
+  Handled handled =
+      ok ? handle() : Handled(refusal(StatusCode::CANCELLED, "the worker ended the stream"));
   const std::lock_guard lock(mutex_);
   if (!handled) {
     finish(std::move(handled).error());
@@ -51,11 +53,17 @@ void Session::OnReadDone(bool ok) {
   }
 }
 
-Session::Handled Session::handle(const v1::WorkerMessage& message) {
+Session::Handled Session::handle() {
+  const Status opened = opened_.open(incoming_);
+  if (!opened) {
+    if (has_joined_) desk_.exchange->refuse(identity_.worker, server::Verdict::kMalformed);
+    return refusal(StatusCode::INVALID_ARGUMENT, opened.error().message);
+  }
+  const v1::WorkerMessage& message = opened_.message();
   const Phase now = phase();
   if (now == Phase::kJoining && message.has_join()) return on_join(message.join());
   if (now == Phase::kComputing && message.has_update()) return on_update_header(message.update());
-  if (now == Phase::kReceiving && message.has_chunk()) return on_chunk(message.chunk());
+  if (now == Phase::kReceiving && opened_.chunk() != nullptr) return on_chunk(*opened_.chunk());
   if (now == Phase::kComputing && message.has_leave()) {
     has_left_ = true;
     return tl::unexpected(grpc::Status::OK);
@@ -128,18 +136,17 @@ Session::Handled Session::on_update_header(const v1::UpdateHeader& header) {
   return true;
 }
 
-Session::Handled Session::on_chunk(const v1::Chunk& chunk) {
-  const wire::Chunk view = from_message(chunk);
+Session::Handled Session::on_chunk(const wire::Chunk& chunk) {
   {
     // With the last chunk the turn is the exchange's, which may deliver before take_chunk()
     // returns.
     const std::lock_guard lock(mutex_);
-    phase_bytes_ += view.bytes.size();
+    phase_bytes_ += chunk.size();
     const std::uint64_t total = desk_.exchange->dim() + desk_.exchange->statistic_count();
-    const bool is_last = view.offset + view.bytes.size() / value_bytes(encoding_) == total;
+    const bool is_last = chunk.offset + chunk.size() / value_bytes(encoding_) == total;
     if (is_last) enter_locked(Phase::kWaiting);
   }
-  auto complete = desk_.exchange->take_chunk(identity_.worker, shared_from_this(), ticket_, view);
+  auto complete = desk_.exchange->take_chunk(identity_.worker, shared_from_this(), ticket_, chunk);
   if (complete) return !*complete;
   if (complete.error().code == ErrorCode::kNotFound) {
     return refusal(StatusCode::ABORTED, std::move(complete).error().message);
@@ -170,15 +177,14 @@ void Session::close(Close why) {
 }
 
 void Session::write_next() {
-  const bool has_come_back = outbox_.has_come_back;
   if (fill_outgoing()) {
     is_writing_ = true;
-    StartWrite(&outgoing_, write_options(outgoing_.has_chunk() && !outbox_.chunks.is_done()));
+    StartWrite(&outgoing_, write_options(outgoing_chunk_bytes_ > 0 && !outbox_.chunks.is_done()));
   } else if (outbox_.model.values) {
     outbox_.model = {};
     enter_locked(Phase::kComputing);
     StartRead(&incoming_);
-  } else if (has_come_back) {
+  } else if (outbox_.has_come_back) {
     finish(grpc::Status::OK);
   } else {
     enter_locked(Phase::kWaiting);
@@ -187,27 +193,40 @@ void Session::write_next() {
 
 // Puts the next message together; false if there is none.
 bool Session::fill_outgoing() {
+  outgoing_chunk_bytes_ = 0;
+  v1::ServerMessage message;
   if (outbox_.verdict) {
-    *outgoing_.mutable_verdict() = *std::exchange(outbox_.verdict, std::nullopt);
+    *message.mutable_verdict() = *std::exchange(outbox_.verdict, std::nullopt);
   } else if (outbox_.assignment) {
     const server::Assignment assignment = *std::exchange(outbox_.assignment, std::nullopt);
     outbox_.model = assignment.model;
     outbox_.chunks = wire::PayloadWriter(*assignment.model.values, {}, model_encoding_);
-    fill_header(assignment);
+    *message.mutable_model() = header_of(assignment);
   } else if (!outbox_.chunks.is_done()) {
-    to_message(outbox_.chunks.next(), *outgoing_.mutable_chunk());
-  } else if (outbox_.has_come_back && !outgoing_.has_come_back()) {
-    outgoing_.mutable_come_back()->set_wait_ms(kComeBackMs);
+    fill_chunk();
+    return true;
+  } else if (outbox_.has_come_back && !outbox_.is_come_back_sent) {
+    outbox_.is_come_back_sent = true;
+    message.mutable_come_back()->set_wait_ms(kComeBackMs);
   } else {
     return false;
   }
+  outgoing_ = frame_of(message);
   return true;
 }
 
-void Session::fill_header(const server::Assignment& assignment) {
+// Floats go out from where the model lies; other encodings from memory that the next chunk reuses.
+void Session::fill_chunk() {
+  const wire::Chunk chunk = outbox_.chunks.next();
+  const bool is_in_place = model_encoding_ == wire::Encoding::kFloat32;
+  outgoing_ = frame_of(chunk, is_in_place ? outbox_.model.values : nullptr);
+  outgoing_chunk_bytes_ = chunk.size();
+}
+
+v1::ModelHeader Session::header_of(const server::Assignment& assignment) const {
   const wire::TicketBytes ticket =
       wire::seal_ticket(assignment.ticket, desk_.options.run, desk_.mac);
-  v1::ModelHeader& header = *outgoing_.mutable_model();
+  v1::ModelHeader header;
   header.set_run(desk_.options.run);
   header.set_incarnation(assignment.ticket.incarnation);
   header.set_version(assignment.model.version);
@@ -216,12 +235,14 @@ void Session::fill_header(const server::Assignment& assignment) {
   header.set_count(assignment.count);
   header.set_accepted_sequence(assignment.accepted_sequence);
   header.set_encoding(to_message(model_encoding_));
+  return header;
 }
 
 void Session::OnWriteDone(bool ok) {
   const std::lock_guard lock(mutex_);
   is_writing_ = false;
-  phase_bytes_ += outgoing_.has_chunk() ? outgoing_.chunk().values().size() : 0;
+  outgoing_.Clear();
+  phase_bytes_ += outgoing_chunk_bytes_;
   if (end_) {
     Finish(*end_);
   } else if (!ok) {

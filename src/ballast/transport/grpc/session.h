@@ -24,6 +24,7 @@
 #include <string>
 
 #include "ballast/transport/exchange.h"
+#include "ballast/transport/grpc/frame.h"
 #include "ballast/transport/grpc/messages.h"
 #include "ballast/transport/server.h"
 #include "ballast/wire/ticket.h"
@@ -53,7 +54,7 @@ struct StreamIdentity {
 
 using Clock = std::chrono::steady_clock;
 
-class Session final : public grpc::ServerBidiReactor<v1::WorkerMessage, v1::ServerMessage>,
+class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                       public Peer,
                       public std::enable_shared_from_this<Session> {
  public:
@@ -86,14 +87,15 @@ class Session final : public grpc::ServerBidiReactor<v1::WorkerMessage, v1::Serv
     wire::PayloadWriter chunks;
     server::Snapshot model;  // keeps alive what the chunks are cut from
     bool has_come_back = false;
+    bool is_come_back_sent = false;
   };
 
   // Each handles one message and says whether to read on; an error ends the stream.
   using Handled = tl::expected<bool, grpc::Status>;
-  Handled handle(const v1::WorkerMessage& message);
+  Handled handle();
   Handled on_join(const v1::Join& join);
   Handled on_update_header(const v1::UpdateHeader& header);
-  Handled on_chunk(const v1::Chunk& chunk);
+  Handled on_chunk(const wire::Chunk& chunk);
   grpc::Status check(const v1::Join& join) const;
 
   Phase phase();
@@ -105,7 +107,8 @@ class Session final : public grpc::ServerBidiReactor<v1::WorkerMessage, v1::Serv
   void enter_locked(Phase phase);
   void write_next();
   bool fill_outgoing();
-  void fill_header(const server::Assignment& assignment);
+  void fill_chunk();
+  v1::ModelHeader header_of(const server::Assignment& assignment) const;
   void finish(grpc::Status status);
   void finish_now(grpc::Status status);
 
@@ -114,7 +117,8 @@ class Session final : public grpc::ServerBidiReactor<v1::WorkerMessage, v1::Serv
   const StreamIdentity identity_;
 
   // Touched in turns, by reads only.
-  v1::WorkerMessage incoming_;
+  grpc::ByteBuffer incoming_;
+  Opened<v1::WorkerMessage> opened_;
   wire::Ticket ticket_;
   wire::Encoding encoding_ = wire::Encoding::kFloat32;  // of the update
   bool has_joined_ = false;
@@ -122,9 +126,10 @@ class Session final : public grpc::ServerBidiReactor<v1::WorkerMessage, v1::Serv
 
   std::mutex mutex_;
   // Behind mutex_.
-  v1::ServerMessage outgoing_;  // not touched while it is being written
+  grpc::ByteBuffer outgoing_;  // not touched while it is being written
   Outbox outbox_;
   wire::Encoding model_encoding_ = wire::Encoding::kFloat32;
+  std::size_t outgoing_chunk_bytes_ = 0;  // of values in it
   bool is_writing_ = false;
   std::optional<grpc::Status> end_;  // set once; nothing is started after that
   Phase phase_ = Phase::kJoining;

@@ -14,6 +14,7 @@
 namespace ballast::transport {
 namespace {
 
+constexpr const char* kTrainMethod = "/ballast.v1.ParameterServer/Train";
 constexpr std::chrono::milliseconds kStopSlice{50};  // until a wish to stop is noticed
 
 grpc::ChannelArguments channel_arguments(const ClientOptions& options) {
@@ -75,8 +76,8 @@ Attempt<std::unique_ptr<Stream>> Stream::open(const ClientOptions& options) {
   if (!is_connected(*stream->channel_, options.connect_max)) {
     return tl::unexpected(Trouble{.message = fmt::format("cannot reach {}", options.server)});
   }
-  const auto stub = v1::ParameterServer::NewStub(stream->channel_);
-  stream->call_ = stub->PrepareAsyncTrain(&stream->context_, &stream->queue_);
+  grpc::GenericStub stub(stream->channel_);
+  stream->call_ = stub.PrepareCall(&stream->context_, kTrainMethod, &stream->queue_);
   stream->call_->StartCall(stream.get());
   if (!stream->wait(options.connect_max)) return tl::unexpected(stream->trouble());
   return stream;
@@ -108,16 +109,30 @@ bool Stream::wait(std::chrono::milliseconds wait_max) {
   return false;
 }
 
-Attempt<void> Stream::write(const v1::WorkerMessage& message, std::chrono::milliseconds wait_max,
-                            bool has_followers) {
-  call_->Write(message, write_options(has_followers), this);
+Attempt<void> Stream::write(const v1::WorkerMessage& message, std::chrono::milliseconds wait_max) {
+  return write(frame_of(message), false, wait_max);
+}
+
+// Copied, because gRPC may hold on to the bytes for longer than the caller's call lasts.
+Attempt<void> Stream::write(const wire::Chunk& chunk, bool has_followers,
+                            std::chrono::milliseconds wait_max) {
+  return write(frame_of(chunk), has_followers, wait_max);
+}
+
+Attempt<void> Stream::write(const grpc::ByteBuffer& frame, bool has_followers,
+                            std::chrono::milliseconds wait_max) {
+  call_->Write(frame, write_options(has_followers), this);
   if (!wait(wait_max)) return tl::unexpected(trouble());
   return {};
 }
 
-Attempt<void> Stream::read(v1::ServerMessage& message, std::chrono::milliseconds wait_max) {
-  call_->Read(&message, this);
+Attempt<void> Stream::read(Opened<v1::ServerMessage>& message, std::chrono::milliseconds wait_max) {
+  grpc::ByteBuffer frame;
+  call_->Read(&frame, this);
   if (!wait(wait_max)) return tl::unexpected(trouble());
+  if (const Status opened = message.open(frame); !opened) {
+    return tl::unexpected(Trouble{.message = opened.error().message});
+  }
   return {};
 }
 
@@ -127,7 +142,9 @@ Trouble Stream::trouble() {
   wait(std::chrono::seconds(10));
   is_finished_ = true;
   if (is_timed_out_) return {.message = "the server does not answer"};
-  return {.may_retry = may_retry(status.error_code()), .message = status.error_message()};
+  return {.may_retry = may_retry(status.error_code()),
+          .is_over = status.error_code() == grpc::StatusCode::OUT_OF_RANGE,
+          .message = status.error_message()};
 }
 
 void Stream::end(std::chrono::milliseconds wait_max) {

@@ -6,6 +6,7 @@
 //
 // Thread-safety: none; one thread at a time.
 
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
@@ -15,14 +16,15 @@
 
 #include "ballast/base/error.h"
 #include "ballast/transport/client.h"
+#include "ballast/transport/grpc/frame.h"
 #include "ballast/transport/grpc/messages.h"
-#include "proto/ballast/v1/parameter_server.grpc.pb.h"
 
 namespace ballast::transport {
 
 // Why a stream is of no use any more.
 struct Trouble {
   bool may_retry = true;  // false: the server refuses this worker, or there is another of its name
+  bool is_over = false;   // the training ended
   std::string message;
   std::chrono::milliseconds wait{0};  // how long the server wants to be left alone
 };
@@ -39,10 +41,11 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // With followers, the message may wait for them.
-  Attempt<void> write(const v1::WorkerMessage& message, std::chrono::milliseconds wait_max,
-                      bool has_followers = false);
-  Attempt<void> read(v1::ServerMessage& message, std::chrono::milliseconds wait_max);
+  Attempt<void> write(const v1::WorkerMessage& message, std::chrono::milliseconds wait_max);
+  // With followers, the chunk may wait for them.
+  Attempt<void> write(const wire::Chunk& chunk, bool has_followers,
+                      std::chrono::milliseconds wait_max);
+  Attempt<void> read(Opened<v1::ServerMessage>& message, std::chrono::milliseconds wait_max);
 
   // From now on ClientOptions::stop is not looked at: there is a good-bye to say.
   void forget_stop() noexcept { stop_ = nullptr; }
@@ -52,6 +55,8 @@ class Stream {
 
  private:
   Stream() = default;
+  Attempt<void> write(const grpc::ByteBuffer& frame, bool has_followers,
+                      std::chrono::milliseconds wait_max);
   bool wait(std::chrono::milliseconds wait_max);
   bool is_stopped() const { return stop_ != nullptr && stop_->load(); }
   Trouble trouble();
@@ -59,7 +64,7 @@ class Stream {
   std::shared_ptr<grpc::Channel> channel_;
   grpc::ClientContext context_;
   grpc::CompletionQueue queue_;
-  std::unique_ptr<grpc::ClientAsyncReaderWriter<v1::WorkerMessage, v1::ServerMessage>> call_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
   const std::atomic<bool>* stop_ = nullptr;
   bool is_timed_out_ = false;
   bool is_finished_ = false;

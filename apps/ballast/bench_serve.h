@@ -1,0 +1,32 @@
+#pragma once
+// How fast the network server is on this machine: real servers and clients on loopback, and beside
+// them the plainest program that moves the same bytes.
+
+#include <cstddef>
+#include <string>
+
+#include "ballast/base/error.h"
+
+namespace ballast::apps {
+
+struct ServeBenchOptions {
+  std::size_t dim = 0;
+  std::size_t workers = 1;
+  std::string rule = "mean";
+  bool has_tls = false;
+  double seconds = 2.0;  // of measuring, after every worker has sent its first update
+};
+
+struct ServeBenchResult {
+  double updates_per_second = 0.0;
+  double bytes_per_second = 0.0;  // of values, both ways
+};
+
+// Workers that compute nothing: each sends the next update as soon as it has its model.
+Result<ServeBenchResult> bench_serving(const ServeBenchOptions& options);
+
+// The same turns over plain sockets: whoever connects sends dim floats into a buffer and gets as
+// many back. Nothing is checked, aggregated or encrypted.
+Result<ServeBenchResult> bench_plain_tcp(const ServeBenchOptions& options);
+
+}  // namespace ballast::apps
