@@ -109,7 +109,7 @@ class Labour {
   bool may_go_on() const {
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + options_.pause;
-    while (!is_stopped() && Clock::now() < end) {
+    while (!is_enough() && Clock::now() < end) {
       std::this_thread::sleep_for(std::min<Clock::duration>(kStopWait, end - Clock::now()));
     }
     return !is_enough();
