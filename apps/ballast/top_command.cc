@@ -37,12 +37,13 @@ std::uint64_t refused_count(const Json& worker) {
 }
 
 std::string worker_line(const Json& worker) {
-  return fmt::format("{:<20} {:<10} {:>9} {:>8} {:>7.1f} % {:>7.1f} % {:>6} {:>10.4g}\n",
+  return fmt::format("{:<20} {:<10} {:>9} {:>8} {:>7.1f} % {:>7.1f} % {:>6} {:>10.4g} {:>10.4g}\n",
                      worker["name"].get<std::string>(), worker["state"].get<std::string>(),
                      worker["count"].get<std::uint64_t>(), refused_count(worker),
                      100.0 * worker["weight_share"].get<double>(),
                      100.0 * worker["trimmed_share"].get<double>(),
-                     worker["staleness"].get<std::uint64_t>(), worker["norm"].get<double>());
+                     worker["staleness"].get<std::uint64_t>(), worker["norm"].get<double>(),
+                     worker["distance"].get<double>());
 }
 
 std::string page(const Json& status) {
@@ -61,8 +62,9 @@ std::string page(const Json& status) {
   if (!status["paused"].is_null()) {
     text += fmt::format("paused: {}\n", status["paused"].get<std::string>());
   }
-  text += fmt::format("\n{:<20} {:<10} {:>9} {:>8} {:>9} {:>9} {:>6} {:>10}\n", "worker", "state",
-                      "accepted", "refused", "weight", "trimmed", "stale", "norm");
+  text +=
+      fmt::format("\n{:<20} {:<10} {:>9} {:>8} {:>9} {:>9} {:>6} {:>10} {:>10}\n", "worker",
+                  "state", "accepted", "refused", "weight", "trimmed", "stale", "norm", "distance");
   for (const Json& worker : status["workers"]) text += worker_line(worker);
   return text;
 }

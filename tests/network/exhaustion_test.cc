@@ -126,9 +126,11 @@ TEST(Exhaustion, AGiantMessageDoesNotGrowTheServer) {
   const std::size_t before = resident_bytes();
   std::size_t largest = before;
   {
-    Http2Stream attacker(server.port(), "w0");
-    attacker.announce(256 * kMegabyte);
-    while (attacker.sent_bytes() < 256 * kMegabyte && attacker.send_some()) {
+    Http2Connection attacker(server.port());
+    attacker.open(Http2Connection::call_fields("w0"));
+    attacker.send_data(Http2Connection::prefix(256 * kMegabyte));
+    const std::string part(16'384, 'x');
+    while (attacker.sent_bytes() < 256 * kMegabyte && attacker.send_data(part)) {
       largest = std::max(largest, resident_bytes());
     }
     EXPECT_GT(attacker.sent_bytes(), kMegabyte);  // the attack did begin

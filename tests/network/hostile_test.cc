@@ -101,12 +101,12 @@ TEST_F(Hostile, AForgedTicketEndsTheStream) {
   std::string ticket = worker.join(setting)->ticket();
   ticket[20] = static_cast<char>(ticket[20] ^ 1);
   worker.send_header(ticket);
-  EXPECT_EQ(worker.finish().error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(worker.finish().error_code(), StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(tally(Verdict::kForged), 1u);
   RawWorker shorter(server, "w0");
   shorter.join(setting);
   shorter.send_header("");
-  EXPECT_EQ(shorter.finish().error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(shorter.finish().error_code(), StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(tally(Verdict::kForged), 2u);
   expect_all_is_well();
 }

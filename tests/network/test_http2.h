@@ -1,159 +1,91 @@
 #pragma once
 // HTTP/2 by hand, just enough to send gRPC messages that no gRPC client would, from a process that
-// does not hold what it claims to send.
+// does not hold what it claims to send and does not even use gRPC.
+//
+// Thread-safety: none; one thread per connection.
 
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
-
-#include "ballast/base/check.h"
-#include "ballast/transport/endpoint.h"
 
 namespace ballast::transport {
 
-class Http2Stream {
+// A connected socket; reads from it end after some seconds.
+int connect_to(std::uint16_t port);
+
+// False once the other end is gone.
+bool put_bytes(int socket, std::string_view bytes);
+
+inline constexpr std::string_view kHttp2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+// A connection without encryption, with one stream at a time.
+class Http2Connection {
  public:
-  // Connects and opens one stream for the worker's training call.
-  Http2Stream(std::uint16_t port, const std::string& worker) {
-    const auto address = resolve({.host = "127.0.0.1", .port = std::to_string(port)}).value();
-    socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    BALLAST_CHECK(
-        connect(socket_, reinterpret_cast<const sockaddr*>(&address.storage), address.size) == 0,
-        "the server listens");
-    const timeval second{.tv_sec = 1, .tv_usec = 0};
-    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
-    put("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-    put(frame(kSettings, 0, 0, ""));
-    put(frame(kHeaders, kEndHeaders, 1,
-              field(":method", "POST") + field(":scheme", "http") +
-                  field(":path", "/ballast.v1.ParameterServer/Train") +
-                  field(":authority", "localhost") + field("content-type", "application/grpc") +
-                  field("te", "trailers") + field("ballast-worker", worker)));
-  }
-  ~Http2Stream() { close(socket_); }
-  Http2Stream(const Http2Stream&) = delete;
-  Http2Stream& operator=(const Http2Stream&) = delete;
+  using Fields = std::vector<std::pair<std::string, std::string>>;
 
-  // Announces a message of so many bytes without sending it.
-  void announce(std::uint32_t bytes) {
-    std::string prefix(5, '\0');
-    for (int i = 0; i < 4; ++i) prefix[std::size_t(1 + i)] = char(bytes >> (8 * (3 - i)) & 0xFF);
-    put(frame(kData, 0, 1, prefix));
-    spend(prefix.size());
-  }
+  // Connects and says hello. gRPC holds a peer to the limits of HTTP/2 (metadata, streams) only
+  // once that has acknowledged them.
+  explicit Http2Connection(std::uint16_t port, bool acknowledges = true);
+  ~Http2Connection();
+  Http2Connection(const Http2Connection&) = delete;
+  Http2Connection& operator=(const Http2Connection&) = delete;
 
-  // Sends as much of the message as the server lets through; false once it has ended the stream or
-  // has let nothing through for a second.
-  bool send_some() {
-    while (!is_ended_ && (stream_window_ <= 0 || connection_window_ <= 0)) {
-      if (!read_frame()) return false;
-    }
-    if (is_ended_) return false;
-    const auto size = static_cast<std::size_t>(
-        std::min<std::int64_t>({stream_window_, connection_window_, 16'384}));
-    spend(size);
-    return put(frame(kData, 0, 1, std::string(size, 'x')));
-  }
+  // The header fields of a worker's training call.
+  static Fields call_fields(const std::string& worker);
 
+  // Begins a new stream and forgets the one before. False if the connection is gone, as below.
+  bool open(const Fields& fields);
+
+  // Sends bytes of the stream as fast as the server lets them through, then maybe its end.
+  bool send_data(std::string_view bytes, bool is_last = false);
+
+  // Sends a gRPC message as it should be.
+  bool send_message(std::string_view message);
+
+  // The five bytes before a message.
+  static std::string prefix(std::uint32_t bytes, bool is_compressed = false);
+
+  // The server's next message; none once it has ended the stream.
+  std::optional<std::string> read_message();
+
+  // Reads on until the server has ended the stream or the connection. False if it does not.
+  bool wait_for_end();
+
+  // Gives the stream up from this side.
+  void reset();
+
+  // Sends anything at all.
+  bool put(std::string_view bytes) { return put_bytes(socket_, bytes); }
+
+  // Sends nothing more, and waits until the server has closed. False if it does not.
+  bool wait_for_close();
+
+  bool is_alive() const { return is_alive_; }
+  int socket() const { return socket_; }
   std::uint64_t sent_bytes() const { return sent_bytes_; }
 
  private:
-  static constexpr int kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kGoAway = 7,
-                       kWindowUpdate = 8;
-  static constexpr int kEndHeaders = 4, kAck = 1;
-
-  static std::string frame(int type, int flags, std::uint32_t stream, const std::string& body) {
-    std::string head;
-    for (int shift = 16; shift >= 0; shift -= 8) head += char(body.size() >> shift & 0xFF);
-    head += char(type);
-    head += char(flags);
-    for (int shift = 24; shift >= 0; shift -= 8) head += char(stream >> shift & 0xFF);
-    return head + body;
-  }
-
-  // HPACK: a literal that nobody remembers.
-  static std::string field(std::string_view name, std::string_view value) {
-    std::string text(1, '\0');
-    for (const std::string_view part : {name, value}) {
-      text += char(part.size());
-      text += part;
-    }
-    return text;
-  }
-
-  static std::uint32_t number(std::string_view bytes) {
-    std::uint32_t result = 0;
-    for (const char byte : bytes) result = result << 8 | static_cast<unsigned char>(byte);
-    return result;
-  }
-
-  bool put(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t sent = send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return false;
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
-    }
-    return true;
-  }
-
-  bool get(std::string& bytes) {
-    for (std::size_t got = 0; got < bytes.size();) {
-      const ssize_t more = recv(socket_, bytes.data() + got, bytes.size() - got, 0);
-      if (more <= 0) return false;
-      got += static_cast<std::size_t>(more);
-    }
-    return true;
-  }
-
-  void spend(std::size_t bytes) {
-    stream_window_ -= static_cast<std::int64_t>(bytes);
-    connection_window_ -= static_cast<std::int64_t>(bytes);
-    sent_bytes_ += bytes;
-  }
-
-  bool read_frame() {
-    std::string head(9, '\0');
-    if (!get(head)) return false;
-    const std::string_view view = head;
-    std::string body(number(view.substr(0, 3)), '\0');
-    if (!get(body)) return false;
-    const int type = head[3], flags = head[4];
-    const std::uint32_t stream = number(view.substr(5));
-    if (type == kSettings && (flags & kAck) == 0) {
-      take_settings(body);
-      put(frame(kSettings, kAck, 0, ""));
-    } else if (type == kPing && (flags & kAck) == 0) {
-      put(frame(kPing, kAck, 0, body));
-    } else if (type == kWindowUpdate) {
-      (stream == 0 ? connection_window_ : stream_window_) += number(body);
-    } else if (type == kReset || type == kGoAway || (type == kHeaders && (flags & 1) != 0)) {
-      is_ended_ = true;
-    }
-    return true;
-  }
-
-  void take_settings(std::string_view body) {
-    constexpr std::uint32_t kInitialWindow = 4;
-    for (; body.size() >= 6; body.remove_prefix(6)) {
-      if (number(body.substr(0, 2)) != kInitialWindow) continue;
-      const std::int64_t initial = number(body.substr(2, 4));
-      stream_window_ += initial - initial_window_;
-      initial_window_ = initial;
-    }
-  }
+  bool get(std::string& bytes);
+  bool read_frame();
+  void take_frame(int type, int flags, std::uint32_t stream, const std::string& body);
+  void take_settings(std::string_view body);
+  bool put_frame(int type, int flags, std::uint32_t stream, std::string_view body);
 
   int socket_ = -1;
+  bool acknowledges_ = true;
+  bool is_alive_ = true;
+  bool is_closed_ = false;  // the server has closed, as opposed to: is silent
+  std::uint32_t stream_ = 0;
+  std::uint32_t next_stream_ = 1;
+  bool is_ended_ = false;
+  std::string received_;  // of the stream, not yet taken as messages
   std::int64_t initial_window_ = 65'535;
-  std::int64_t stream_window_ = 65'535;
+  std::int64_t stream_window_ = 0;
   std::int64_t connection_window_ = 65'535;
   std::uint64_t sent_bytes_ = 0;
-  bool is_ended_ = false;
 };
 
 }  // namespace ballast::transport

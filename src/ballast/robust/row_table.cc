@@ -126,9 +126,21 @@ Result<std::span<const float>> RowTable::aggregate(std::uint64_t draw) {
   draw_ = draw;
   report_.kept.clear();
   report_.iterations = 0;
-  const std::span<const float> result = rule_->aggregate(*this, weights_, result_, report_);
+  newest_result_ = rule_->aggregate(*this, weights_, result_, report_);
   if (report_.kept.empty()) report_.kept.assign(filled_.size(), 1.0);
-  return result;
+  return newest_result_;
+}
+
+std::vector<RowMeasure> RowTable::measure() const {
+  if (filled_.empty()) return {};
+  std::vector<double> norms(filled_.size()), distances(filled_.size());
+  backend_->squared_distances(rows(), {}, norms);
+  backend_->squared_distances(rows(), newest_result_, distances);
+  std::vector<RowMeasure> measures(filled_.size());
+  for (std::size_t i = 0; i < measures.size(); ++i) {
+    measures[i] = {.norm = std::sqrt(norms[i]), .distance = std::sqrt(distances[i])};
+  }
+  return measures;
 }
 
 // Recomputes the products of the rows that changed: row by row while those are few, else all at

@@ -18,6 +18,12 @@
 
 namespace ballast::robust {
 
+// How far a row lies from where.
+struct RowMeasure {
+  double norm = 0.0;
+  double distance = 0.0;  // to the last result; the norm again before the first one
+};
+
 class RowTable final : private Observed {
  public:
   // Requires: rows_max >= 1, dim >= 1.
@@ -58,6 +64,9 @@ class RowTable final : private Observed {
 
   // What the last aggregate() told; kept[i] belongs to the i-th existing row in order of number.
   const Report& report() const noexcept { return report_; }
+
+  // Of each existing row, in order of number. Changes nothing. Cost: two reads of the table.
+  std::vector<RowMeasure> measure() const;
 
  private:
   // One row's memory, starting `offset` floats into its allocation.
@@ -110,6 +119,7 @@ class RowTable final : private Observed {
   MedianFollower follower_;
   RowChanges median_changes_;  // since the follower looked last
   AlignedVector<float> result_;
+  std::span<const float> newest_result_;  // lies in result_ or with the follower
   kernels::Weights weights_;
   Workspace workspace_;
   Report report_;

@@ -317,5 +317,23 @@ TEST(RowTable, TakesTheMostExtremeWeights) {
   twins.expect_equal();
 }
 
+// By hand: the median of (3, 4), (0, 0) and (6, 8) is (3, 4).
+TEST(RowTable, MeasuresRowsFromTheOriginAndFromTheResult) {
+  RowTable table(rule("cwmed"), kernels::make_cpu_backend(1), 5, 2);
+  EXPECT_TRUE(table.measure().empty());
+  ASSERT_TRUE(table.put(0, std::vector<float>{3.0f, 4.0f}, 1.0));
+  ASSERT_TRUE(table.put(2, std::vector<float>{0.0f, 0.0f}, 1.0));
+  ASSERT_TRUE(table.put(4, std::vector<float>{6.0f, 8.0f}, 1.0));
+  EXPECT_EQ(table.measure().at(2).distance, 10.0);
+  ASSERT_TRUE(table.aggregate());
+  const std::vector<RowMeasure> measures = table.measure();
+  ASSERT_EQ(measures.size(), 3u);
+  const double norms[] = {5.0, 0.0, 10.0}, distances[] = {0.0, 5.0, 5.0};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_DOUBLE_EQ(measures[i].norm, norms[i]);
+    EXPECT_DOUBLE_EQ(measures[i].distance, distances[i]);
+  }
+}
+
 }  // namespace
 }  // namespace ballast::robust

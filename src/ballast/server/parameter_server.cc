@@ -143,6 +143,16 @@ bool ParameterServer::step() {
   return true;
 }
 
+std::vector<robust::RowMeasure> ParameterServer::measure_rows() const {
+  const std::vector<robust::RowMeasure> measured = table_.measure();
+  std::vector<robust::RowMeasure> measures(workers_.size());
+  std::size_t index = 0;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    if (table_.has(i)) measures[i] = measured[index++];
+  }
+  return measures;
+}
+
 void ParameterServer::publish() {
   const std::span<const float> model = optimizer_->model();
   newest_ = {.version = optimizer_->version(),

@@ -107,6 +107,10 @@ class ParameterServer {
   // A worker's row, empty before its first accepted update. Valid until the next on_update().
   std::span<const float> row(std::uint32_t worker) const noexcept { return table_.row(worker); }
 
+  // Norm of each worker's row and its distance to the last direction; zeros where there is no row.
+  // Cost: two reads of all rows.
+  std::vector<robust::RowMeasure> measure_rows() const;
+
   // The workers' running statistics combined by the weighted coordinate-wise median: what an
   // evaluation uses. An error while there are none.
   Result<std::vector<float>> statistics() const;

@@ -34,6 +34,7 @@ Json worker_json(const WorkerFigures& worker) {
           {"trimmed_share", worker.count > 0 ? 1.0 - worker.kept : 0.0},
           {"staleness", worker.staleness},
           {"norm", worker.norm},
+          {"distance", worker.distance},
           {"verdicts", verdicts_json(worker)}};
 }
 
@@ -90,7 +91,8 @@ void add_verdicts(Metrics& metrics, const Figures& figures) {
 
 }  // namespace
 
-Figures look_at(const server::Coordinator& coordinator, const std::vector<double>& norms) {
+Figures look_at(const server::Coordinator& coordinator,
+                const std::vector<robust::RowMeasure>& measures) {
   const server::ParameterServer& server = coordinator.server();
   Figures figures{.incarnation = coordinator.options().incarnation,
                   .version = server.model().version,
@@ -110,7 +112,8 @@ Figures look_at(const server::Coordinator& coordinator, const std::vector<double
          .weight_share = sum > 0.0 ? static_cast<double>(weights[i]) / sum : 0.0,
          .kept = record.kept,
          .staleness = record.staleness,
-         .norm = norms[i],
+         .norm = measures[i].norm,
+         .distance = measures[i].distance,
          .verdicts = record.verdicts});
   }
   return figures;
@@ -173,7 +176,9 @@ std::string metrics_text(const Figures& figures) {
   of_workers("worker_kept", "what the rule used of its weight",
              [](const auto& w) { return w.kept; });
   of_workers("worker_staleness", "of its last update", [](const auto& w) { return w.staleness; });
-  of_workers("worker_norm", "of its last update", [](const auto& w) { return w.norm; });
+  of_workers("worker_norm", "of its row", [](const auto& w) { return w.norm; });
+  of_workers("worker_distance", "of its row to the last direction",
+             [](const auto& w) { return w.distance; });
   add_verdicts(metrics, figures);
   return metrics.take();
 }

@@ -21,7 +21,8 @@ struct WorkerFigures {
   double weight_share = 0.0;        // of the weight of all
   double kept = 0.0;                // of its weight, what the rule used last
   std::uint64_t staleness = 0;      // of the last accepted update
-  double norm = 0.0;                // of the last accepted update
+  double norm = 0.0;                // of its row
+  double distance = 0.0;            // of its row to the last direction
   std::array<std::uint64_t, server::kVerdictCount> verdicts{};
 };
 
@@ -47,8 +48,9 @@ struct Figures {
   std::vector<WorkerFigures> workers = {};
 };
 
-// What the coordinator knows; the caller adds the rest. Requires: as many norms as workers.
-Figures look_at(const server::Coordinator& coordinator, const std::vector<double>& norms);
+// What the coordinator knows; the caller adds the rest. Requires: as many measures as workers.
+Figures look_at(const server::Coordinator& coordinator,
+                const std::vector<robust::RowMeasure>& measures);
 
 // One JSON object, ended by a line feed.
 std::string status_json(const Figures& figures);

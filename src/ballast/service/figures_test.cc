@@ -17,7 +17,8 @@ Figures example() {
                   .updates = 100,
                   .pause_reason = "1 of 3 rows",
                   .evaluation = EvaluationFigures{8, 0.75, 0.5}};
-  WorkerFigures worker{.name = "worker-0", .state = "held", .count = 9, .kept = 0.25};
+  WorkerFigures worker{
+      .name = "worker-0", .state = "held", .count = 9, .kept = 0.25, .distance = 1.5};
   worker.verdicts[static_cast<std::size_t>(server::Verdict::kAccepted)] = 9;
   worker.verdicts[static_cast<std::size_t>(server::Verdict::kNotFinite)] = 2;
   figures.workers.push_back(worker);
@@ -31,6 +32,7 @@ TEST(Figures, StatusNamesVerdictsAndLeavesOutThoseThatNeverCame) {
   EXPECT_EQ(json["evaluation"]["accuracy"], 0.75);
   const auto& worker = json["workers"][0];
   EXPECT_EQ(worker["trimmed_share"], 0.75);
+  EXPECT_EQ(worker["distance"], 1.5);
   EXPECT_EQ(worker["verdicts"], nlohmann::json({{"accepted", 9}, {"not-finite", 2}}));
 }
 

@@ -11,6 +11,7 @@
 #include "ballast/identity/name.h"
 #include "ballast/service/http.h"
 #include "ballast/service/steward.h"
+#include "ballast/transport/memory_budget.h"
 #include "ballast/transport/server.h"
 
 namespace ballast::service {
@@ -95,6 +96,9 @@ class Service {
                                                  .events = options_.events},
                                   std::move(keeper));
     BALLAST_TRY(const auto network, network_options(plan_, options_));
+    memory_budget_ = transport::memory_budget(network.limits, coordinator.server().options(),
+                                              coordinator.server().dim())
+                         .total();
     BALLAST_TRY(auto started, transport::NetworkServer::start(network, std::move(coordinator),
                                                               {.hooks = steward_->hooks()}));
     network_.emplace(std::move(started));
@@ -109,8 +113,9 @@ class Service {
       ports.http = http_->port();
     }
     options_.events(
-        {Severity::kInfo, fmt::format(R"("event":"listening","run":{},"port":{},"http_port":{})",
-                                      json_text(plan_.planned.name), ports.server, ports.http)});
+        {Severity::kInfo,
+         fmt::format(R"("event":"listening","run":{},"port":{},"http_port":{},"memory_budget":{})",
+                     json_text(plan_.planned.name), ports.server, ports.http, memory_budget_)});
     return options_.on_listening(ports);
   }
 
@@ -176,6 +181,7 @@ class Service {
   std::unique_ptr<worker::Evaluator> evaluator_;
   std::mutex mutex_;
   std::optional<EvaluationFigures> evaluation_;  // behind mutex_
+  std::uint64_t memory_budget_ = 0;  // in bytes
 
   // Each is used by the threads of the next ones, and so outlives them.
   std::unique_ptr<Steward> steward_;

@@ -2,9 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
 #include <cstdlib>
-#include <span>
 #include <utility>
 
 namespace ballast::service {
@@ -35,18 +33,12 @@ bool is_news(transport::MemberEvent event) {
   return event != transport::MemberEvent::kHeld && event != transport::MemberEvent::kReleased;
 }
 
-double norm_of(std::span<const float> values) {
-  double sum = 0.0;
-  for (const float value : values) sum += double{value} * double{value};
-  return std::sqrt(sum);
-}
+constexpr std::chrono::seconds kMeasureEvery{1};
 
 }  // namespace
 
 Steward::Steward(StewardOptions options, Keeper keeper)
-    : options_(std::move(options)),
-      keeper_(std::move(keeper)),
-      norms_(options_.names.size(), 0.0) {}
+    : options_(std::move(options)), keeper_(std::move(keeper)) {}
 
 transport::ExchangeHooks Steward::hooks() {
   return {.judged = [this](const auto& coordinator,
@@ -75,7 +67,6 @@ Steward::Objection Steward::on_accepted(const server::Coordinator& coordinator,
     fail(noted.error());
     return transport::Close::kStopping;
   }
-  norms_[update.worker] = norm_of(update.values);
   if (accepted >= options_.updates) {
     close(coordinator);
     return std::nullopt;
@@ -110,8 +101,13 @@ void Steward::on_tick(const server::Coordinator& coordinator) {
                       : Event{Severity::kInfo, R"("event":"stepping")"});
 }
 
-Figures Steward::look(const server::Coordinator& coordinator) const {
-  Figures figures = look_at(coordinator, norms_);
+Figures Steward::look(const server::Coordinator& coordinator) {
+  const auto now = std::chrono::steady_clock::now();
+  if (measures_.empty() || now - measured_at_ >= kMeasureEvery) {
+    measures_ = coordinator.server().measure_rows();
+    measured_at_ = now;
+  }
+  Figures figures = look_at(coordinator, measures_);
   figures.updates = options_.updates;
   figures.generation = keeper_.generation();
   return figures;

@@ -42,7 +42,7 @@ class Steward {
   transport::ExchangeHooks hooks();
 
   // On the state thread: the figures of the moment; and the last checkpoint.
-  Figures look(const server::Coordinator& coordinator) const;
+  Figures look(const server::Coordinator& coordinator);
   void close(const server::Coordinator& coordinator);
 
   // On any thread.
@@ -71,7 +71,9 @@ class Steward {
 
   // The state thread's own.
   Keeper keeper_;
-  std::vector<double> norms_;
+  // Measuring reads all rows, so it is done when somebody looks, and not more often than that.
+  std::vector<robust::RowMeasure> measures_;
+  std::chrono::steady_clock::time_point measured_at_{};
   bool is_closed_ = false;
 
   mutable std::mutex mutex_;  // guards what follows

@@ -42,13 +42,13 @@ Consequence consequence(Verdict verdict) {
     case Verdict::kReplayed:
     case Verdict::kUnasked:
     case Verdict::kStale:
+    case Verdict::kMalformed:
       return Consequence::kGoOn;
     case Verdict::kNotFinite:
       return Consequence::kStartAfresh;
     case Verdict::kUnknownWorker:
     case Verdict::kWrongShape:
     case Verdict::kForged:
-    case Verdict::kMalformed:
       return Consequence::kGiveUp;
   }
   std::abort();

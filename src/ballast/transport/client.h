@@ -38,8 +38,9 @@ struct ClientOptions {
   std::chrono::milliseconds answer_max{120'000};   // for a verdict or a model; the server may hold
   std::chrono::milliseconds back_off_min{100};
   std::chrono::milliseconds back_off_max{10'000};
-  std::chrono::milliseconds patience{300'000};  // of one call; then it gives up
-  std::uint64_t seed = 0;                       // of the pauses
+  // Of one call, and of the pauses after updates that were lost in a row; then it gives up.
+  std::chrono::milliseconds patience{300'000};
+  std::uint64_t seed = 0;  // of the pauses
   // True makes a call that waits fail soon, with kInterrupted. Borrowed.
   const std::atomic<bool>* stop = nullptr;
 };
@@ -57,7 +58,7 @@ struct ClientModel {
 };
 
 struct PushResult {
-  // None: the connection broke before the update was in; it is lost.
+  // None: the connection broke before the update was in, or parts of it went astray; it is lost.
   std::optional<server::Verdict> verdict;
   std::uint64_t staleness = 0;
   ClientModel next;

@@ -33,6 +33,12 @@ struct Sent {
   std::uint64_t staleness = 0;
 };
 
+// The pauses since the last update of which the fate is known.
+struct Lost {
+  milliseconds pause{0};   // the last one
+  milliseconds waited{0};  // all of them
+};
+
 }  // namespace
 
 class Client::Body {
@@ -42,6 +48,7 @@ class Client::Body {
 
   Result<ClientModel> join() {
     stream_.reset();
+    lost_ = {};
     BALLAST_TRY_STATUS(connect_until_given(true));
     return model();
   }
@@ -56,15 +63,13 @@ class Client::Body {
       stream_.reset();
       is_over_ = done.error().is_over;
       if (is_over_) return PushResult{sent.verdict, sent.staleness, model()};
-      if (!done.error().may_retry) return failed(done.error());
-      ++reconnect_count_;
-      pause(done.error().wait);
-      BALLAST_TRY_STATUS(connect_until_given(false));
+      BALLAST_TRY_STATUS(come_back(done.error(), sent.verdict.has_value()));
       // The verdict was lost on the way, but the server remembers which ticket it took.
       if (!sent.verdict && header_.accepted_sequence() == sent.sequence) {
         sent.verdict = server::Verdict::kAccepted;
       }
     }
+    if (sent.verdict) lost_ = {};
     return PushResult{.verdict = sent.verdict, .staleness = sent.staleness, .next = model()};
   }
 
@@ -94,6 +99,22 @@ class Client::Body {
   tl::unexpected<Error> failed(const Trouble& why) const {
     if (is_stopped()) return interrupted("stopped while waiting for the server");
     return io_error(fmt::format("{}: {}", options_.server, why.message));
+  }
+
+  // Makes the connection anew. Updates may be lost one after the other while joining works, because
+  // something on the way garbles them; so the pauses grow from one to the next, and end.
+  Status come_back(const Trouble& why, bool has_verdict) {
+    if (!why.may_retry || lost_.waited >= options_.patience) return failed(why);
+    ++reconnect_count_;
+    milliseconds wait = why.wait;
+    if (!has_verdict) {
+      lost_.pause =
+          std::min(std::max(2 * lost_.pause, options_.back_off_min), options_.back_off_max);
+      lost_.waited += lost_.pause;
+      wait = std::max(wait, lost_.pause);
+    }
+    pause(wait);
+    return connect_until_given(false);
   }
 
   // Tries until there is a model, with pauses that grow and are drawn at random, so that workers
@@ -188,6 +209,7 @@ class Client::Body {
   v1::ModelHeader header_;
   bool is_over_ = false;
   std::vector<float> model_;
+  Lost lost_;
   std::uint64_t reconnect_count_ = 0;
 };
 

@@ -120,7 +120,7 @@ Session::Handled Session::on_update_header(const v1::UpdateHeader& header) {
   auto ticket = wire::open_ticket(bytes_of(header.ticket()), desk_.options.run, desk_.mac);
   if (!ticket) {
     desk_.exchange->refuse(identity_.worker, server::Verdict::kForged);
-    return refusal(StatusCode::INVALID_ARGUMENT, std::move(ticket).error().message);
+    return refusal(StatusCode::UNAUTHENTICATED, std::move(ticket).error().message);
   }
   ticket_ = *ticket;
   const auto encoding = from_message(header.encoding());

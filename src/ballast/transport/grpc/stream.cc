@@ -37,9 +37,8 @@ bool may_retry(grpc::StatusCode code) {
   switch (code) {
     case grpc::StatusCode::ABORTED:  // another process has our name
     case grpc::StatusCode::FAILED_PRECONDITION:
-    case grpc::StatusCode::INVALID_ARGUMENT:
     case grpc::StatusCode::PERMISSION_DENIED:
-    case grpc::StatusCode::UNAUTHENTICATED:
+    case grpc::StatusCode::UNAUTHENTICATED:  // a forged ticket
     case grpc::StatusCode::UNIMPLEMENTED:
       return false;
     default:
