@@ -45,6 +45,10 @@ bench: setup build ## set up, build, and measure the rules on this machine
 	@echo "== bench"
 	@build/bin/ballast bench
 
+reliability: setup program ## set up, build, and put real processes through floods and crashes
+	@echo "== reliability"
+	@tests/reliability/run.sh build/bin/ballast | tee build/reliability.txt
+
 install: build ## install into PREFIX (default /usr/local)
 	@echo "== install: $(PREFIX)"
 	@cmake --install build --prefix "$(PREFIX)" >build/install.log
@@ -84,5 +88,5 @@ clean: ## remove everything that was built
 setup-check:
 	@tools/setup.sh check
 
-.PHONY: help setup setup-check build program test demo bench install clean format \
+.PHONY: help setup setup-check build program test demo bench reliability install clean format \
   check check-style check-format check-tidy check-asan check-tsan check-fuzz

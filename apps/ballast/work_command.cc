@@ -21,8 +21,19 @@ struct WorkFlags {
   std::optional<std::uint32_t> number;
   std::string attack;
   std::optional<std::uint64_t> updates_max;
+  std::uint32_t pause_ms = 0;
   double patience_seconds = 300.0;
+  bool as_json = false;
 };
+
+std::string summary(const service::WorkReport& report) {
+  return fmt::format("{} of {} updates accepted\n", report.accepted, report.sent);
+}
+
+std::string json(const service::WorkReport& report) {
+  return fmt::format("{{\"sent\":{},\"accepted\":{},\"lost\":{},\"reconnects\":{}}}\n", report.sent,
+                     report.accepted, report.lost, report.reconnects);
+}
 
 Status run_work(const WorkFlags& flags) {
   transport::keep_freed_memory();
@@ -30,6 +41,7 @@ Status run_work(const WorkFlags& flags) {
                                .name = flags.name,
                                .attack = flags.attack,
                                .updates_max = flags.updates_max,
+                               .pause = std::chrono::milliseconds(flags.pause_ms),
                                .patience = std::chrono::duration_cast<std::chrono::milliseconds>(
                                    std::chrono::duration<double>(flags.patience_seconds)),
                                .events = json_log(),
@@ -40,7 +52,7 @@ Status run_work(const WorkFlags& flags) {
   BALLAST_TRY(experiment::Spec spec, read_spec(flags.spec));
   BALLAST_TRY(const service::Plan plan, service::make_plan(std::move(spec)));
   BALLAST_TRY(const service::WorkReport report, service::work(plan, options));
-  return print(fmt::format("{} of {} updates accepted\n", report.accepted, report.sent));
+  return print(flags.as_json ? json(report) : summary(report));
 }
 
 }  // namespace
@@ -64,9 +76,14 @@ void add_work_command(CLI::App& app, Action& action) {
   add_tls_flags(*command, flags->tls);
   command->add_option("--attack", flags->attack, "lie, to test a server ('ballast list')");
   command->add_option("--updates", flags->updates_max, "leave after so many");
+  command
+      ->add_option("--pause-ms", flags->pause_ms, "wait so long before each update, to try things")
+      ->check(CLI::Range(0u, 3'600'000u))
+      ->capture_default_str();
   command->add_option("--patience-seconds", flags->patience_seconds, "with a server that is away")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
+  command->add_flag("--json", flags->as_json, "print the result as JSON");
   command->callback([flags, &action] { action = [flags] { return run_work(*flags); }; });
 }
 

@@ -5,110 +5,22 @@ Usage: BALLAST_PROGRAM=build/bin/ballast tests/cli/serving_test.py
 """
 
 import json
-import os
-import shutil
 import signal
-import subprocess
-import tempfile
+import sys
 import time
 import unittest
 import urllib.error
-import urllib.request
 from pathlib import Path
 
-import numpy as np
-
-PROGRAM = os.environ["BALLAST_PROGRAM"]
-SEED = 7
-CLASSES, FEATURES = 4, 12
-SPEC = """
-data = "files"
-train_images = "train_images.npy"
-train_labels = "train_labels.npy"
-test_images = "test_images.npy"
-test_labels = "test_labels.npy"
-model = "softmax"
-workers = 4
-byzantine = 1
-share = 0.25
-attack = "sign-flip"
-rule = "ctma(cwmed, {cap_share})"
-weights = "f-cap"
-f = 1
-cap_share = 0.3
-eta = 0.05
-updates = 400
-evaluate_every = 100
-seeds = [1]
-"""
-
-
-def ballast(*arguments):
-    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True,
-                          timeout=60, check=False)
-
-
-def write_data(folder):
-    """Four clouds of points around random centres."""
-    rng = np.random.default_rng(SEED)
-    centres = 1.2 * rng.normal(size=(CLASSES, FEATURES))
-    for name, count in (("train", 2000), ("test", 1000)):
-        labels = rng.integers(0, CLASSES, count)
-        images = centres[labels] + rng.normal(size=(count, FEATURES))
-        np.save(folder / f"{name}_images.npy", images.astype(np.float32))
-        np.save(folder / f"{name}_labels.npy", labels)
-
-
-def wait_for(condition, seconds=15):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError("waited in vain")
-        time.sleep(0.02)
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from process import Site, ballast, wait_for
 
 
 class ServingTest(unittest.TestCase):
-    """A folder with a data set and a specification; processes that end with the test."""
-
     def setUp(self):
-        self.folder = Path(tempfile.mkdtemp(prefix="ballast-serving-"))
-        self.addCleanup(shutil.rmtree, self.folder)
-        write_data(self.folder)
-        self.spec = self.folder / "spec.toml"
-        self.spec.write_text(SPEC)
-        self.ports = self.folder / "ports"
-
-    def start(self, *arguments, environment=None):
-        with open(self.folder / f"log-{len(os.listdir(self.folder))}", "w",
-                  encoding="utf-8") as log:
-            process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE,
-                                       stderr=log, text=True,
-                                       env={**os.environ, **(environment or {})})
-        self.addCleanup(process.communicate)
-        self.addCleanup(process.kill)
-        return process
-
-    def serve(self, *more, credentials=("--insecure-localhost",), environment=None):
-        self.ports.unlink(missing_ok=True)
-        if "--listen" not in more:
-            more = (*more, "--listen", "127.0.0.1:0")
-        server = self.start("serve", self.spec, *credentials, "--ports-file", self.ports, "--json",
-                            "--http", "127.0.0.1:0", *more, environment=environment)
-        wait_for(lambda: self.ports.exists() or server.poll() is not None)
-        self.assertIsNone(server.poll(), "the server ended at once")
-        self.port, self.http = self.ports.read_text().split()
-        return server
-
-    def work(self, number, *more, credentials=("--insecure-localhost",)):
-        return self.start("work", self.spec, *credentials, "--server", f"127.0.0.1:{self.port}",
-                          "--name", f"worker-{number}", *more)
-
-    def get(self, path):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}{path}", timeout=5) as answer:
-            return answer.read().decode()
-
-    def status(self):
-        return json.loads(self.get("/status"))
+        self.site = Site()
+        self.addCleanup(self.site.close)
+        self.folder, self.spec = self.site.folder, self.site.spec
 
     def refused(self, text, *arguments):
         done = ballast(*arguments)
@@ -153,21 +65,19 @@ class Life(ServingTest):
     def test_a_killed_server_goes_on_from_its_checkpoint_and_the_workers_with_it(self):
         state = self.folder / "state"
         endless = ("--set", "updates=1000000")
-        server = self.serve("--state", state, "--checkpoint-updates", 20, *endless)
-        port = self.port
-        workers = [self.work(i, *endless) for i in range(4)]
-        wait_for(lambda: self.status()["generation"] >= 3)
-        before = self.status()["accepted"]
+        server = self.site.serve("--state", state, "--checkpoint-updates", 20, *endless)
+        workers = [self.site.work(i, *endless) for i in range(4)]
+        wait_for(lambda: self.site.status()["generation"] >= 3)
+        before = self.site.status()["accepted"]
         server.send_signal(signal.SIGKILL)
         server.wait()
 
-        server = self.serve("--resume", state, "--checkpoint-updates", 20, "--listen",
-                            f"127.0.0.1:{port}", *endless)
+        server = self.site.serve("--resume", state, "--checkpoint-updates", 20, *endless)
 
-        first = self.status()
+        first = self.site.status()
         self.assertEqual(first["incarnation"], 2)
         self.assertGreaterEqual(first["accepted"], before - 20 - 4)
-        wait_for(lambda: self.status()["accepted"] > before + 100)
+        wait_for(lambda: self.site.status()["accepted"] > before + 100)
         self.assertTrue(all(worker.poll() is None for worker in workers))
         self.stop_and_check(server, workers)
 
@@ -186,68 +96,72 @@ class Life(ServingTest):
 
     def test_a_failing_journal_ends_the_server_and_loses_nothing(self):
         state = self.folder / "state"
-        server = self.serve("--state", state, "--checkpoint-updates", 10,
-                            environment={"BALLAST_FAILPOINT": "journal-append:25:eio"})
-        workers = [self.work(i, "--patience-seconds", 0) for i in range(4)]
+        server = self.site.serve("--state", state, "--checkpoint-updates", 10,
+                                 environment={"BALLAST_FAILPOINT": "journal-append:25:eio"})
+        workers = [self.site.work(i, "--patience-seconds", 0) for i in range(4)]
         server.communicate(timeout=20)
         self.assertEqual(server.returncode, 2)
         for worker in workers:
             worker.communicate(timeout=20)
         inspected = json.loads(ballast("inspect", state, "--json").stdout)
         self.assertEqual(inspected["generations"][0]["t"], 20)
-        self.serve("--resume", state)
-        self.assertEqual(self.status()["accepted"], 20)
+        self.site.serve("--resume", state)
+        self.assertEqual(self.site.status()["accepted"], 20)
 
     def test_a_revoked_worker_is_turned_out_and_the_others_go_on(self):
-        ca = self.folder / "ca"
-        ballast("ca", "init", "--dir", ca)
-        ballast("ca", "issue", "main", "--server", "--host", "127.0.0.1", "--dir", ca)
+        mine, theirs = self.site.issue_certificates(4)
+        self.site.serve("--set", "updates=1000000", credentials=mine)
+        workers = [self.site.work(i, credentials=theirs[i]) for i in range(4)]
+        wait_for(lambda: self.site.status()["accepted"] > 20)
 
-        def credentials(name):
-            return ("--ca", ca / "ca.crt", "--cert", ca / f"{name}.crt", "--key",
-                    ca / f"{name}.key")
-
-        self.serve("--set", "updates=1000000",
-                   credentials=(*credentials("main"), "--denied", ca / "denied"))
-        workers = []
-        for i in range(4):
-            ballast("ca", "issue", f"worker-{i}", "--dir", ca)
-            workers.append(self.work(i, credentials=credentials(f"worker-{i}")))
-        wait_for(lambda: self.status()["accepted"] > 20)
-
-        revoked = ballast("ca", "revoke", "worker-3", "--dir", ca)
+        revoked = ballast("ca", "revoke", "worker-3", "--dir", self.folder / "ca")
 
         self.assertEqual(revoked.returncode, 0, revoked.stderr)
         workers[3].communicate(timeout=20)
         self.assertEqual(workers[3].returncode, 2)
-        before = self.status()["workers"]
-        wait_for(lambda: self.status()["workers"][0]["count"] > before[0]["count"])
-        self.assertEqual(self.status()["workers"][3]["count"], before[3]["count"])
+        before = self.site.status()["workers"]
+        wait_for(lambda: self.site.status()["workers"][0]["count"] > before[0]["count"])
+        self.assertEqual(self.site.status()["workers"][3]["count"], before[3]["count"])
 
     def test_figures_can_be_read_while_the_server_waits(self):
-        self.serve()
-        self.assertEqual(self.status()["accepted"], 0)
-        self.assertEqual([worker["state"] for worker in self.status()["workers"]], ["away"] * 4)
-        metrics = self.get("/metrics")
+        self.site.serve()
+        self.assertEqual(self.site.status()["accepted"], 0)
+        states = [worker["state"] for worker in self.site.status()["workers"]]
+        self.assertEqual(states, ["away"] * 4)
+        metrics = self.site.get("/metrics")
         self.assertIn("\nballast_model_version 0\n", metrics)
         self.assertIn('ballast_verdicts_total{worker="worker-3",verdict="stale"} 0\n', metrics)
         with self.assertRaises(urllib.error.HTTPError) as paused:
-            self.get("/healthz")
+            self.site.get("/healthz")
         self.assertEqual(paused.exception.code, 503)
         paused.exception.close()
-        seen = ballast("top", f"http://127.0.0.1:{self.http}/", "--once")
+        seen = ballast("top", f"http://127.0.0.1:{self.site.http}/", "--once")
         self.assertEqual(seen.returncode, 0, seen.stderr)
         self.assertIn("worker-2", seen.stdout)
 
     def test_a_worker_leaves_after_the_updates_it_was_asked_for(self):
-        self.serve("--set", "weights=count")
-        worker = self.work(0, "--updates", 5)
+        self.site.serve("--set", "weights=count")
+        worker = self.site.work(0, "--updates", 5)
         self.assertEqual(worker.communicate(timeout=20)[0], "5 of 5 updates accepted\n")
-        wait_for(lambda: self.status()["workers"][0]["state"] == "away")
+        wait_for(lambda: self.site.status()["workers"][0]["state"] == "away")
+
+    def test_a_worker_that_pauses_takes_its_time_and_leaves_at_once(self):
+        self.site.serve("--set", "weights=count")
+        begin = time.monotonic()
+        worker = self.site.work(0, "--updates", 3, "--pause-ms", 200, "--json")
+        report = json.loads(worker.communicate(timeout=20)[0])
+        self.assertEqual(report, {"sent": 3, "accepted": 3, "lost": 0, "reconnects": 0})
+        self.assertGreater(time.monotonic() - begin, 0.6)
+
+        worker = self.site.work(0, "--pause-ms", 3_600_000, "--json")
+        wait_for(lambda: self.site.status()["workers"][0]["state"] == "computing")
+        worker.terminate()
+        self.assertEqual(json.loads(worker.communicate(timeout=10)[0])["sent"], 0)
+        self.assertEqual(worker.returncode, 0)
 
     def test_a_stranger_is_refused(self):
-        self.serve()
-        stranger = self.work(7, "--number", 1)
+        self.site.serve()
+        stranger = self.site.work(7, "--number", 1)
         stranger.communicate(timeout=20)
         self.assertEqual(stranger.returncode, 2)
 

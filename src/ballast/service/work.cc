@@ -2,9 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "ballast/attacks/registry.h"
@@ -15,6 +17,8 @@ namespace ballast::service {
 namespace {
 
 using server::Verdict;
+
+constexpr std::chrono::milliseconds kStopWait{50};  // until a wish to stop is noticed
 
 transport::ClientOptions client_options(const Plan& plan, const WorkOptions& options) {
   const learn::Model& model = *plan.material.model;
@@ -95,15 +99,26 @@ class Labour {
     return {};
   }
 
+  bool is_stopped() const { return options_.stop != nullptr && options_.stop->load(); }
+
   bool is_enough() const {
-    return (options_.stop != nullptr && options_.stop->load()) ||
-           (options_.updates_max && report_.sent >= *options_.updates_max);
+    return is_stopped() || (options_.updates_max && report_.sent >= *options_.updates_max);
+  }
+
+  // After the pause of a slow machine.
+  bool may_go_on() const {
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + options_.pause;
+    while (!is_enough() && Clock::now() < end) {
+      std::this_thread::sleep_for(std::min<Clock::duration>(kStopWait, end - Clock::now()));
+    }
+    return !is_enough();
   }
 
   Status exchange_all() {
     BALLAST_TRY(transport::ClientModel model, client_->join());
     if (!model.is_over) tell_joined(model);
-    while (!is_enough() && !model.is_over) {
+    while (!model.is_over && may_go_on()) {
       BALLAST_TRY(const worker::Update update,
                   worker_->on_model({.version = model.version, .values = model.values}));
       const std::uint64_t incarnation = model.incarnation;
