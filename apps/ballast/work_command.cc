@@ -21,6 +21,7 @@ struct WorkFlags {
   std::optional<std::uint32_t> number;
   std::string attack;
   std::optional<std::uint64_t> updates_max;
+  bool is_bfloat16 = false;
   std::uint32_t pause_ms = 0;
   double patience_seconds = 300.0;
   bool as_json = false;
@@ -37,15 +38,17 @@ std::string json(const service::WorkReport& report) {
 
 Status run_work(const WorkFlags& flags) {
   transport::keep_freed_memory();
-  service::WorkOptions options{.server = flags.server,
-                               .name = flags.name,
-                               .attack = flags.attack,
-                               .updates_max = flags.updates_max,
-                               .pause = std::chrono::milliseconds(flags.pause_ms),
-                               .patience = std::chrono::duration_cast<std::chrono::milliseconds>(
-                                   std::chrono::duration<double>(flags.patience_seconds)),
-                               .events = json_log(),
-                               .stop = &watch_for_interrupt()};
+  service::WorkOptions options{
+      .server = flags.server,
+      .name = flags.name,
+      .attack = flags.attack,
+      .updates_max = flags.updates_max,
+      .encoding = flags.is_bfloat16 ? wire::Encoding::kBfloat16 : wire::Encoding::kFloat32,
+      .pause = std::chrono::milliseconds(flags.pause_ms),
+      .patience = std::chrono::duration_cast<std::chrono::milliseconds>(
+          std::chrono::duration<double>(flags.patience_seconds)),
+      .events = json_log(),
+      .stop = &watch_for_interrupt()};
   BALLAST_TRY(options.credentials, credentials_of(flags.tls));
   BALLAST_TRY(options.number,
               flags.number ? Result<std::uint32_t>(*flags.number) : service::number_in(flags.name));
@@ -75,6 +78,8 @@ void add_work_command(CLI::App& app, Action& action) {
                       "place among the workers [the number that ends the name]");
   add_tls_flags(*command, flags->tls);
   command->add_option("--attack", flags->attack, "lie, to test a server ('ballast list')");
+  command->add_flag("--bfloat16", flags->is_bfloat16,
+                    "send and get values rounded to 8 bits of precision: half the bytes");
   command->add_option("--updates", flags->updates_max, "leave after so many");
   command
       ->add_option("--pause-ms", flags->pause_ms, "wait so long before each update, to try things")

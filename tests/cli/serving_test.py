@@ -139,6 +139,25 @@ class Life(ServingTest):
         self.assertEqual(seen.returncode, 0, seen.stderr)
         self.assertIn("worker-2", seen.stdout)
 
+    def test_workers_that_round_what_they_send_learn_as_well(self):
+        server = self.site.serve()
+        for i in range(4):
+            self.site.work(i, "--bfloat16")
+        output, _ = server.communicate(timeout=60)
+        result = json.loads(output)
+        self.assertEqual(result["accepted"], 400)
+        self.assertGreater(result["evaluation"]["accuracy"], 0.9)
+        self.assertGreater(result["workers"][0]["norm"], 0)
+        self.assertGreater(result["workers"][0]["distance"], 0)
+
+    def test_workers_end_with_the_training(self):
+        server = self.site.serve()
+        workers = [self.site.work(i) for i in range(4)]
+        server.communicate(timeout=60)
+        for worker in workers:
+            worker.communicate(timeout=20)
+            self.assertEqual(worker.returncode, 0)
+
     def test_a_worker_leaves_after_the_updates_it_was_asked_for(self):
         self.site.serve("--set", "weights=count")
         worker = self.site.work(0, "--updates", 5)

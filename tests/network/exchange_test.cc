@@ -159,6 +159,26 @@ TEST(Exchange, WhatTheJournalCouldNotNoteIsNotAcknowledged) {
   EXPECT_FALSE(peer->next());
 }
 
+TEST(Exchange, AWorkerThatComesBackDoesNotLearnWhatTheJournalCouldNotNote) {
+  const TestSetting setting;
+  const auto peer = std::make_shared<Notebook>(), other = std::make_shared<Notebook>();
+  ExchangeHooks hooks;
+  hooks.judged = [](const server::Coordinator&, const JudgedUpdate&) { return Close::kStopping; };
+  Exchange exchange(make_coordinator(setting), {.hooks = hooks});
+  exchange.join(0, peer, Memory::kFresh);
+  exchange.join(1, other, Memory::kFresh);
+  const auto ticket = peer->next().value().next.value().ticket;
+  ASSERT_TRUE(other->next());
+  ASSERT_TRUE(send(exchange, 0, peer, ticket, Values(setting.dim, 3.0f)));
+  EXPECT_EQ(peer->closed(), Close::kStopping);
+  EXPECT_EQ(other->closed(), Close::kStopping);
+  const auto again = std::make_shared<Notebook>();
+  exchange.join(0, again, Memory::kKept);
+  EXPECT_EQ(again->closed(), Close::kStopping);
+  EXPECT_FALSE(again->next());
+  EXPECT_EQ(accepted_count(exchange), 1u);
+}
+
 TEST(Exchange, HeldPeersAreSentAwayAfterAWhileAndReleasedByOthers) {
   const TestSetting setting{.weights = server::CappedWeights{.f = 1, .share = 0.34}};
   Exchange exchange(make_coordinator(setting), {.hold_max = milliseconds(500)});

@@ -120,6 +120,7 @@ void Steward::close(const server::Coordinator& coordinator) {
   report_save(saved);
   if (!saved) fail(saved.error());
   show(coordinator);
+  measures_.clear();  // the last figures are of the end
   const std::lock_guard lock(mutex_);
   last_ = look(coordinator);
   is_complete_ = coordinator.server().accepted_count() >= options_.updates;

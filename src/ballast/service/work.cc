@@ -28,6 +28,8 @@ transport::ClientOptions client_options(const Plan& plan, const WorkOptions& opt
           .schema_hash = plan.schema_hash,
           .dim = model.dim(),
           .statistic_count = model.initial_statistics().size(),
+          .model_encoding = options.encoding,
+          .update_encoding = options.encoding,
           .patience = options.patience,
           .seed = plan.planned.seed + options.number,
           .stop = options.stop};

@@ -22,6 +22,7 @@ struct WorkOptions {
   std::uint32_t number = 0;                                 // its place among the run's workers
   std::string attack = {};                                  // empty: honest
   std::optional<std::uint64_t> updates_max = std::nullopt;  // then it leaves
+  wire::Encoding encoding = wire::Encoding::kFloat32;       // of models and updates on their way
   std::chrono::milliseconds pause{0};                       // before each update: a slow machine
   std::chrono::milliseconds patience{300'000};              // with a server that is away
   EventSink events = [](const Event&) {};

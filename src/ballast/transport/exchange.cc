@@ -162,7 +162,7 @@ void Exchange::handle_mail(std::uint32_t worker) {
       coordinator_.refuse(worker, static_cast<Verdict>(verdict));
     }
   }
-  if (mail.submitted) handle_update(worker, mail);
+  if (mail.submitted && !silenced_) handle_update(worker, mail);
   for (const Ended& ended : mail.ended) handle_end(worker, ended);
   if (mail.joining) handle_join(worker, std::move(mail));
 }
@@ -191,16 +191,17 @@ void Exchange::handle_update(std::uint32_t worker, const Mailbox& mail) {
     const std::lock_guard lock(slot.mutex);
     slot.is_busy = false;
   }
-  if (!is_current) return;
-  if (objection) {
-    part(worker, *objection);
-    coordinator_.on_disconnect(worker, now());
-    return;
-  }
+  if (objection) fall_silent(*objection);
+  if (!is_current || silenced_) return;
   give(worker, {.verdict = judgement.outcome.verdict,
                 .staleness = judgement.outcome.staleness,
                 .next = std::move(judgement.next)});
   release_held();
+}
+
+void Exchange::fall_silent(Close why) {
+  silenced_ = why;
+  for (std::uint32_t worker = 0; worker < members_.size(); ++worker) part(worker, why);
 }
 
 void Exchange::handle_end(std::uint32_t worker, const Ended& ended) {
@@ -216,6 +217,10 @@ void Exchange::handle_end(std::uint32_t worker, const Ended& ended) {
 }
 
 void Exchange::handle_join(std::uint32_t worker, Mailbox mail) {
+  if (silenced_) {
+    mail.joining->close(*silenced_);
+    return;
+  }
   if (members_[worker].peer) {
     part(worker, Close::kReplaced);
     note(worker, MemberEvent::kReplaced);
@@ -227,6 +232,7 @@ void Exchange::handle_join(std::uint32_t worker, Mailbox mail) {
 }
 
 void Exchange::tick() {
+  if (silenced_) return;
   for (const std::uint32_t worker : coordinator_.evict_silent(now())) {
     part(worker, Close::kEvicted);
     note(worker, MemberEvent::kEvicted);

@@ -55,7 +55,9 @@ enum class MemberEvent : std::uint8_t {
 // Called on the state thread, so they may read the Coordinator and delay everything else.
 struct ExchangeHooks {
   // After an update was judged and before its worker is told: the place for a journal. A reason
-  // means that the worker must not be told, because it could not be noted; its stream ends.
+  // means that the worker must not be told, because it could not be noted. From then on streams
+  // end, none begins, and no update reaches the state: a worker that came back would learn from it
+  // what was not noted.
   std::function<std::optional<Close>(const server::Coordinator&, const JudgedUpdate&)> judged = {};
   std::function<void(std::uint32_t worker, MemberEvent event)> member = {};
   // Regularly: the place for checkpoints by time and for publishing figures.
@@ -138,6 +140,7 @@ class Exchange {
   bool handle_one(std::unique_lock<std::mutex>& lock);
   void handle_mail(std::uint32_t worker);
   void handle_update(std::uint32_t worker, const Mailbox& mail);
+  void fall_silent(Close why);
   void handle_end(std::uint32_t worker, const Ended& ended);
   void handle_join(std::uint32_t worker, Mailbox mail);
   void tick();
@@ -158,6 +161,7 @@ class Exchange {
   // The state thread's own.
   server::Coordinator coordinator_;  // its options are constant and read by all
   std::vector<Member> members_;
+  std::optional<Close> silenced_;  // why nobody is told anything any more
 
   std::vector<Slot> slots_;  // each behind its own mutex
 
