@@ -25,20 +25,20 @@ void describe_column(RowsView rows, const Weights& weights, std::size_t j, float
 
 }  // namespace
 
-double refine_median(RowsView rows, const Weights& weights, std::span<float> median,
-                     MedianState* state) {
+void refine_median(RowsView rows, const Weights& weights, std::span<float> median,
+                   MedianState* state) {
   weighted_median(rows, weights, median);
   if (state != nullptr && weights.is_narrow()) {
     state->reset(rows.dim(), weights.total());
     for (std::size_t j = 0; j < rows.dim(); ++j)
       describe_column(rows, weights, j, median[j], *state);
   }
-  return 1.0;
 }
 
 double update_median(RowsView rows, const Weights& weights, const RowChange&,
                      std::span<float> median, MedianState& state) {
-  return refine_median(rows, weights, median, &state);
+  refine_median(rows, weights, median, &state);
+  return 1.0;
 }
 
 }  // namespace ballast::kernels::reference
