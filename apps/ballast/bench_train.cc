@@ -1,5 +1,7 @@
 #include "apps/ballast/bench_train.h"
 
+#include <stdlib.h>  // setenv
+
 #include <algorithm>
 #include <chrono>
 #include <numeric>
@@ -9,6 +11,7 @@
 #include "ballast/base/rng.h"
 #include "ballast/experiment/assembly.h"
 #include "ballast/learn/registry.h"
+#include "ballast/nn/instructions.h"
 #include "ballast/sim/cluster.h"
 
 namespace ballast::apps {
@@ -38,6 +41,15 @@ Result<std::shared_ptr<const data::Dataset>> random_images(const data::Shape& sh
 }
 
 }  // namespace
+
+void limit_to_avx2() {
+  nn::limit_to_avx2();
+  constexpr int kReplace = 1;
+  setenv("ATEN_CPU_CAPABILITY", "avx2", kReplace);   // LibTorch's own loops
+  setenv("OPENBLAS_CORETYPE", "Haswell", kReplace);  // its matrix products
+  setenv("ONEDNN_MAX_CPU_ISA", "AVX2", kReplace);    // its convolutions, by new and old name
+  setenv("DNNL_MAX_CPU_ISA", "AVX2", kReplace);
+}
 
 Result<experiment::Material> random_material(const std::string& data, experiment::Engine engine) {
   const bool is_mnist = data == "mnist";

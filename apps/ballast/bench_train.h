@@ -13,6 +13,11 @@
 
 namespace ballast::apps {
 
+// Keeps gradients to AVX2, those of LibTorch included. Requires: LibTorch was not loaded yet, as it
+// looks once. The few loops that the compiler dispatches, those of the optimizers, stay as they
+// are.
+void limit_to_avx2();
+
 // Random pixels and labels, as many as a few batches need; the model is the data set's own.
 // Requires: "mnist" or "cifar10".
 Result<experiment::Material> random_material(const std::string& data, experiment::Engine engine);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/ballast/bench_train.h"
@@ -18,6 +19,7 @@ using experiment::Optimizer;
 struct Flags {
   std::uint64_t updates = 300;
   std::size_t threads_max = 2;
+  std::string instructions = "best";
   bool as_json = false;
 };
 
@@ -33,7 +35,10 @@ constexpr std::pair<Optimizer, const char*> kOptimizers[] = {
     {Optimizer::kMu2, "mu2"}, {Optimizer::kMomentum, "momentum"}, {Optimizer::kSgd, "sgd"}};
 constexpr const char* kRules[] = {"gm", "cwmed", "ctma(gm, 0.4)", "ctma(cwmed, 0.4)"};
 
-Status print_json(const nlohmann::ordered_json& line) { return print(line.dump() + "\n"); }
+Status print_json(const Flags& flags, nlohmann::ordered_json line) {
+  line["instructions"] = flags.instructions;
+  return print(line.dump() + "\n");
+}
 
 // One gradient by both engines, in turn. Without LibTorch only ours.
 Status compare_engines(const Setting& setting, const Flags& flags) {
@@ -49,7 +54,7 @@ Status compare_engines(const Setting& setting, const Flags& flags) {
         {"data", setting.data}, {"batch", setting.batch}, {"native_gradient_ms", native_ms}};
     if (torch_ms) line["torch_gradient_ms"] = *torch_ms;
     if (torch_ms) line["ratio"] = *torch_ms / native_ms;
-    return print_json(line);
+    return print_json(flags, std::move(line));
   }
   const std::string other = torch_ms ? fmt::format("LibTorch {:.2f} ms, {:.1f} times as long",
                                                    *torch_ms, *torch_ms / native_ms)
@@ -61,13 +66,13 @@ Status compare_engines(const Setting& setting, const Flags& flags) {
 Status print_result(const Flags& flags, const experiment::RunSpec& run, const char* optimizer,
                     std::size_t threads, const TrainBenchResult& result) {
   if (flags.as_json) {
-    return print_json({{"data", run.data},
-                       {"workers", run.workers},
-                       {"optimizer", optimizer},
-                       {"rule", run.rule},
-                       {"threads", threads},
-                       {"updates_per_second", result.updates_per_second},
-                       {"outside_gradients", result.outside_gradients}});
+    return print_json(flags, {{"data", run.data},
+                              {"workers", run.workers},
+                              {"optimizer", optimizer},
+                              {"rule", run.rule},
+                              {"threads", threads},
+                              {"updates_per_second", result.updates_per_second},
+                              {"outside_gradients", result.outside_gradients}});
   }
   return print(fmt::format("{:<9}{:>7}  {:<10}{:<18}{:>7}{:>11.0f}{:>9.1f} %\n", run.data,
                            run.workers, optimizer, run.rule, threads, result.updates_per_second,
@@ -104,6 +109,7 @@ Status bench_setting(const Setting& setting, const Flags& flags) {
 }
 
 Status run_bench_train(const Flags& flags) {
+  if (flags.instructions == "avx2") limit_to_avx2();
   for (const Setting& setting : kSettings) BALLAST_TRY_STATUS(compare_engines(setting, flags));
   if (!flags.as_json) {
     BALLAST_TRY_STATUS(
@@ -125,12 +131,19 @@ void add_bench_train_command(CLI::App& bench, Action& action) {
   command->add_option("--threads", flags->threads_max, "Measure 1, 2, 4, ... up to so many")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  command
+      ->add_option("--instructions", flags->instructions,
+                   "best: all that this machine has; avx2: as if it had no AVX-512")
+      ->check(CLI::IsMember({"best", "avx2"}))
+      ->capture_default_str();
   command->add_flag("--json", flags->as_json, "One JSON object per line");
   command->footer(
       "The paper's MNIST and CIFAR-10 settings on random images: one gradient by the native "
       "engine\n"
       "and by LibTorch, then updates per second of the whole training loop for each optimizer and\n"
-      "rule. 'elsewhere' is the share of the threads' time in which no gradient is computed.");
+      "rule. 'elsewhere' is the share of the threads' time in which no gradient is computed.\n"
+      "--instructions avx2 limits both engines: the native one through Highway, LibTorch through\n"
+      "ATEN_CPU_CAPABILITY, OPENBLAS_CORETYPE and ONEDNN_MAX_CPU_ISA, which it sets.");
   command->callback([&action, flags] { action = [flags] { return run_bench_train(*flags); }; });
 }
 

@@ -1,8 +1,8 @@
 #include "ballast/attacks/weighted_moments.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "ballast/base/check.h"
@@ -19,53 +19,68 @@ std::vector<double> shares(std::span<const std::uint64_t> counts) {
   return shares;
 }
 
-std::vector<double> mean(kernels::RowsView rows, std::span<const double> shares) {
-  BALLAST_CHECK(rows.row_count() == shares.size(), "rows and counts differ in number");
-  std::vector<double> mean(rows.dim());
+// Some coordinates at a time, so that their sums stay in the nearest cache.
+constexpr std::size_t kBlock = 512;
+using Sums = std::array<double, kBlock>;
+
+struct Block {
+  std::size_t begin, count;
+};
+
+void add_means(kernels::RowsView rows, std::span<const double> shares, Block block, Sums& mean) {
+  mean.fill(0.0);
   for (std::size_t i = 0; i < shares.size(); ++i) {
-    const std::span<const float> row = rows.row(i);
-    for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += shares[i] * row[j];
+    const float* row = rows.pointer(i) + block.begin;
+    for (std::size_t j = 0; j < block.count; ++j) mean[j] += shares[i] * row[j];
   }
-  return mean;
 }
 
 // Squares of differences of floats fit into a double, whatever the floats.
-std::vector<double> variance(kernels::RowsView rows, std::span<const double> shares,
-                             std::span<const double> mean) {
-  std::vector<double> variance(rows.dim());
+void add_variances(kernels::RowsView rows, std::span<const double> shares, Block block,
+                   const Sums& mean, Sums& variance) {
+  variance.fill(0.0);
   for (std::size_t i = 0; i < shares.size(); ++i) {
-    const std::span<const float> row = rows.row(i);
-    for (std::size_t j = 0; j < mean.size(); ++j) {
+    const float* row = rows.pointer(i) + block.begin;
+    for (std::size_t j = 0; j < block.count; ++j) {
       const double difference = row[j] - mean[j];
       variance[j] += shares[i] * difference * difference;
     }
   }
-  return variance;
+}
+
+template <typename Write>
+void for_each_block(kernels::RowsView rows, std::span<const double> shares,
+                    std::span<const float> out, const Write& write) {
+  BALLAST_CHECK(rows.row_count() == shares.size(), "rows and counts differ in number");
+  BALLAST_CHECK(out.size() == rows.dim(), "the update has the wrong size");
+  for (std::size_t begin = 0; begin < rows.dim(); begin += kBlock) {
+    write(Block{begin, std::min(kBlock, rows.dim() - begin)});
+  }
 }
 
 }  // namespace
 
-float saturate(double value) noexcept {
-  constexpr double kLargest = std::numeric_limits<float>::max();
-  return static_cast<float>(std::clamp(value, -kLargest, kLargest));
-}
-
 void write_scaled_mean(kernels::RowsView rows, std::span<const std::uint64_t> counts, double scale,
                        std::span<float> out) {
-  const auto centre = mean(rows, shares(counts));
-  BALLAST_CHECK(out.size() == centre.size(), "the update has the wrong size");
-  for (std::size_t j = 0; j < out.size(); ++j) out[j] = saturate(scale * centre[j]);
+  const auto weights = shares(counts);
+  Sums mean;
+  for_each_block(rows, weights, out, [&](Block block) {
+    add_means(rows, weights, block, mean);
+    for (std::size_t j = 0; j < block.count; ++j) out[block.begin + j] = saturate(scale * mean[j]);
+  });
 }
 
 void write_shifted_mean(kernels::RowsView rows, std::span<const std::uint64_t> counts, double z,
                         std::span<float> out) {
   const auto weights = shares(counts);
-  const auto centre = mean(rows, weights);
-  const auto squares = variance(rows, weights, centre);
-  BALLAST_CHECK(out.size() == centre.size(), "the update has the wrong size");
-  for (std::size_t j = 0; j < out.size(); ++j) {
-    out[j] = saturate(centre[j] - z * std::sqrt(squares[j]));
-  }
+  Sums mean, variance;
+  for_each_block(rows, weights, out, [&](Block block) {
+    add_means(rows, weights, block, mean);
+    add_variances(rows, weights, block, mean, variance);
+    for (std::size_t j = 0; j < block.count; ++j) {
+      out[block.begin + j] = saturate(mean[j] - z * std::sqrt(variance[j]));
+    }
+  });
 }
 
 }  // namespace ballast::attacks

@@ -2,11 +2,13 @@
 // Coordinate-wise mean and deviation of rows weighted by counts, as colluders compute them.
 //
 // Requires, for both: at least one row, as many positive counts as rows, outputs of dim values.
-// Cost: one or two passes over the table; allocates two vectors of doubles.
+// Cost: one pass over the table.
 // Determinism: adds in the order of the rows, in double; results are saturated to the largest
 // float, so finite rows of any size give finite results.
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "ballast/kernels/rows.h"
@@ -23,6 +25,9 @@ void write_shifted_mean(kernels::RowsView rows, std::span<const std::uint64_t> c
                         std::span<float> out);
 
 // The nearest float that is finite.
-float saturate(double value) noexcept;
+inline float saturate(double value) noexcept {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return static_cast<float>(std::clamp(value, -kLargest, kLargest));
+}
 
 }  // namespace ballast::attacks

@@ -52,9 +52,8 @@ class Backend {
   // The same result, found faster when median[] already holds a value near it (any finite value is
   // allowed). Where `state` is given and the weights are narrow it is reset and filled for
   // update_median.
-  // Returns the share of coordinates' vectors in which some median moved, in [0, 1].
-  virtual double refine_median(RowsView rows, const Weights& weights, std::span<float> median,
-                               MedianState* state) const = 0;
+  virtual void refine_median(RowsView rows, const Weights& weights, std::span<float> median,
+                             MedianState* state) const = 0;
 
   // The same result after one row changed, from `median` and `state` as the last refine_median or
   // update_median left them. Requires: narrow weights, state.is_packed() as the total asks for.

@@ -124,13 +124,36 @@ TEST(RefineMedian, IsExactFromAnyStartingPoint) {
         const Weights weights = *Weights::make(make_weights(weighting, rows, seed));
         std::vector<float> expected(77);
         reference->weighted_median(table.view(), weights, expected);
-        for (const float start : {0.0f, -3.4e38f, 3.4e38f, 1e-45f, 0.3f}) {
+        for (const float start : {0.0f, -0.0f, -3.4e38f, 3.4e38f, 1e-45f, 0.3f}) {
           std::vector<float> median(77, start);
           cpu->refine_median(table.view(), weights, median, nullptr);
           ASSERT_EQ(expected, median);
         }
         ++seed;
       }
+    }
+  }
+}
+
+// Several blocks, vectors of which some are settled and some are not, and a last one that is short.
+TEST(RefineMedian, IsExactWhereSomeColumnsMoved) {
+  const auto cpu = make_cpu_backend(2);
+  const auto reference = make_reference_backend();
+  constexpr std::size_t kDim = 9003;
+  for (const Filling filling : {Filling::kNormal, Filling::kTied, Filling::kHuge}) {
+    for (const std::uint64_t seed : {1, 2}) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed);
+      TestTable table = make_table(filling, 17, kDim, seed);
+      const Weights weights = *Weights::make(make_weights(Weighting::kSmallCounts, 17, seed));
+      std::vector<float> median(kDim), expected(kDim);
+      reference->weighted_median(table.view(), weights, median);
+      Rng rng(seed);
+      for (std::size_t j = 0; j < kDim; j += 1 + rng.below(40)) {
+        for (std::size_t row = 0; row < 9; ++row) table[row][j] = draw(filling, row, j, rng);
+      }
+      reference->weighted_median(table.view(), weights, expected);
+      cpu->refine_median(table.view(), weights, median, nullptr);
+      ASSERT_EQ(expected, median);
     }
   }
 }

@@ -21,6 +21,15 @@ bool average(std::span<const float> newest, std::span<const float> before, doubl
 bool average(std::span<const double> newest, std::span<const double> before, double share,
              std::span<double> next);
 
+// next_w = w - rate * direction and next_x = share * next_w + (1 - share) * x: both of the above,
+// with the same bits, in one pass.
+bool descend_and_average(std::span<const float> w, std::span<const float> direction, double rate,
+                         std::span<const float> x, double share, std::span<float> next_w,
+                         std::span<float> next_x);
+bool descend_and_average(std::span<const double> w, std::span<const double> direction, double rate,
+                         std::span<const double> x, double share, std::span<double> next_w,
+                         std::span<double> next_x);
+
 // next = gradient + kept * (before - reference).
 bool correct(std::span<const float> gradient, std::span<const float> before,
              std::span<const float> reference, double kept, std::span<float> next);

@@ -49,14 +49,16 @@ Status prepare_start(const StepOptions& options, std::vector<Real>& start) {
   return {};
 }
 
+double rate_of(const StepOptions& options, std::uint64_t step, double alpha) {
+  return options.eta * options.schedule(step) * alpha;
+}
+
 // Writes the projected w - eta_t * alpha * direction, and returns whether it is finite. A point
 // that is not finite before it is projected has no nearest point in the set.
 template <typename Real>
 bool take_step(const StepOptions& options, std::uint64_t step, double alpha,
                std::span<const Real> direction, std::span<const Real> w, std::span<Real> next) {
-  BALLAST_CHECK(direction.size() == w.size(), "the direction has the wrong size");
-  const double rate = options.eta * options.schedule(step) * alpha;
-  if (!descend(w, direction, rate, next)) return false;
+  if (!descend(w, direction, rate_of(options, step, alpha), next)) return false;
   project(options.projection, next);
   return true;
 }
@@ -74,6 +76,7 @@ class SgdServer final : public ServerOptimizer<Real> {
   const ServerState<Real>& state() const noexcept override { return state_; }
 
   Status step(std::span<const Real> direction) override {
+    BALLAST_CHECK(direction.size() == state_.w.size(), "the direction has the wrong size");
     const std::uint64_t t = state_.steps + 1;
     if (!take_step<Real>(options_, t, 1.0, direction, state_.w, next_w_)) return refuse_step(t);
     state_.w.swap(next_w_);
@@ -111,12 +114,9 @@ class Mu2Server final : public ServerOptimizer<Real> {
   const ServerState<Real>& state() const noexcept override { return state_; }
 
   Status step(std::span<const Real> direction) override {
+    BALLAST_CHECK(direction.size() == state_.w.size(), "the direction has the wrong size");
     const std::uint64_t t = state_.steps + 1;
-    if (!take_step<Real>(options_, t, alpha(t), direction, state_.w, next_w_) ||
-        !average(std::span<const Real>(next_w_), std::span<const Real>(state_.x),
-                 share_of_newest(t), std::span<Real>(next_x_))) {
-      return refuse_step(t);
-    }
+    if (!take_both_steps(direction, t)) return refuse_step(t);
     state_.w.swap(next_w_);
     state_.x.swap(next_x_);
     state_.steps = t;
@@ -131,6 +131,18 @@ class Mu2Server final : public ServerOptimizer<Real> {
   }
 
  private:
+  // Writes next_w_ and next_x_; without a projection between them, in one pass.
+  bool take_both_steps(std::span<const Real> direction, std::uint64_t t) {
+    const std::span<const Real> w = state_.w, x = state_.x;
+    if (!std::holds_alternative<NoProjection>(options_.projection)) {
+      return take_step<Real>(options_, t, alpha(t), direction, w, next_w_) &&
+             average(std::span<const Real>(next_w_), x, share_of_newest(t),
+                     std::span<Real>(next_x_));
+    }
+    return descend_and_average(w, direction, rate_of(options_, t, alpha(t)), x, share_of_newest(t),
+                               std::span<Real>(next_w_), std::span<Real>(next_x_));
+  }
+
   double alpha(std::uint64_t t) const noexcept {
     return std::holds_alternative<LinearAverage>(averaging_) ? static_cast<double>(t) : 1.0;
   }

@@ -74,6 +74,21 @@ TEST(Mu2Server, KeepsTheIterateInTheProjectionSet) {
   EXPECT_THAT(server->model(), ElementsAre(DoubleEq(1.0), DoubleEq(0.5 / 3)));
 }
 
+// Without a projection the iterate and the average move in one pass.
+TEST(Mu2Server, TakesTheSameStepsWithAProjectionThatChangesNothing) {
+  const std::vector<float> start = {0.1f, -3.0f, 1e-3f};
+  const auto free = make_mu2_server<float>({.eta = 0.3}, ConstantAverage{}, start).value();
+  const auto boxed =
+      make_mu2_server<float>({.eta = 0.3, .projection = Box{-1e30, 1e30}}, ConstantAverage{}, start)
+          .value();
+  for (const float size : {1.0f, -0.7f, 1e-4f}) {
+    for (auto* server : {free.get(), boxed.get()}) {
+      ASSERT_TRUE(server->step(std::vector{size, 0.1f * size, -size / 3.0f}));
+    }
+    EXPECT_EQ(free->state(), boxed->state());
+  }
+}
+
 // The factor 1, 1/2, 1/3 on eta = 1 and the direction 1: w = 0, -1, -1.5, -1.8333.
 TEST(SgdServer, FollowsTheScheduleAndSendsTheIterate) {
   const StepOptions options{.eta = 1.0,

@@ -1,6 +1,7 @@
 #include "ballast/robust/gram.h"
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace ballast::robust {
@@ -70,6 +71,13 @@ Gram::Core Gram::core(const kernels::Weights& weights, std::span<double> scratch
     for (std::size_t j = 0; j < row_count_; ++j) distances[j] = squared_distance(i, j);
     const double radius = weighted_median(distances, weights, scratch.subspan(row_count_));
     if (i == 0 || radius < best.squared_radius) best = {i, radius};
+  }
+  if (2 * weights.units()[best.row] >= weights.total()) {
+    best.squared_radius = std::numeric_limits<double>::infinity();
+    for (std::size_t j = 0; j < row_count_; ++j) {
+      if (j == best.row) continue;
+      best.squared_radius = std::min(best.squared_radius, squared_distance(best.row, j));
+    }
   }
   return best;
 }

@@ -48,7 +48,9 @@ class Gram {
   // Requires: scratch of 2 * row_count() doubles.
   struct Core {
     std::size_t row;
-    double squared_radius;  // the weighted median of its squared distances
+    // The weighted median of its squared distances; where the row itself holds half of the weight,
+    // the squared distance of its nearest neighbour, infinite without any.
+    double squared_radius;
   };
   Core core(const kernels::Weights& weights, std::span<double> scratch) const noexcept;
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "ballast/robust/fresh_rows.h"
@@ -87,7 +88,9 @@ TEST(Gram, FindsItsCoreAmongTheHalfThatAgrees) {
 
   const auto heavy = gram.core(exact({1.0, 1.0, 1.0, 1.0, 9.0}), scratch);
   EXPECT_EQ(heavy.row, 4u);
-  EXPECT_EQ(heavy.squared_radius, 0.0);
+  EXPECT_EQ(heavy.squared_radius, 299.5 * 299.5) << "of its nearest neighbour";
+
+  EXPECT_EQ(Gram(products, 1).core(exact({2.0}), scratch).squared_radius, INFINITY);
 }
 
 TEST(Gram, KnowsWhenItIsPoorlyCentred) {

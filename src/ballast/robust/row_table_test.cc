@@ -280,6 +280,17 @@ TEST(RowTable, FollowsTheMedianThroughRefusedRows) {
   }
 }
 
+// A server starts with one row, and then one that weighs more than the others.
+TEST(RowTable, KeepsTheOriginAsCentreWhileFewRowsCame) {
+  RowTable table(rule("gm"), kernels::make_cpu_backend(1), 3, 2);
+  const std::vector<float> rows[] = {{1.0f, 0.0f}, {0.0f, 2.0f}, {-1.0f, 1.0f}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(table.put(i, rows[i], i == 0 ? 5.0 : 1.0));
+    ASSERT_TRUE(table.aggregate().has_value());
+    EXPECT_TRUE(table.centre().empty()) << "after row " << i;
+  }
+}
+
 TEST(RowTable, KnowsWhichRowsExist) {
   RowTable table(rule("mean"), kernels::make_cpu_backend(1), 3, 1);
   const std::vector<float> one = {1.0f};

@@ -18,7 +18,7 @@ MedianObjective::MedianObjective(const Gram& gram, const kernels::Weights& weigh
                                  Workspace& workspace)
     : gram_(gram), weights_(weights) {
   const std::size_t m = gram.row_count();
-  for (auto* vector : {&point_, &gains_, &distances_, &pulls_, &direction_, &step_}) {
+  for (auto* vector : {&point_, &gains_, &distances_, &pulls_, &direction_, &roots_, &step_}) {
     *vector = workspace.take<double>(m, 0.0);
   }
   matrix_ = workspace.take<double>(m * m);
@@ -96,18 +96,16 @@ bool MedianObjective::find_newton_step() {
     for (std::size_t j = 0; j < m; ++j) along[i] += point_[j] * gram_.product(i, j);
     norm += point_[i] * along[i];
   }
-  const auto root = [&](std::size_t i) {  // T^(1/2)
-    return std::sqrt(pulls_[i] / distances_[i]);
-  };
+  for (std::size_t i = 0; i < m; ++i) roots_[i] = std::sqrt(pulls_[i] / distances_[i]);
   for (std::size_t i = 0; i < m; ++i) {
     for (std::size_t j = 0; j < m; ++j) {
       const double product = norm - along[i] - along[j] + gram_.product(i, j);
-      matrix_[i * m + j] = (i == j ? pull_sum_ : 0.0) - root(i) * root(j) * product;
+      matrix_[i * m + j] = (i == j ? pull_sum_ : 0.0) - roots_[i] * roots_[j] * product;
     }
     step_[i] = -std::sqrt(weights_.share(i) * std::sqrt(distances_[i]));
   }
   if (!solve_positive_definite(matrix_, step_, 1e-10 * pull_sum_)) return false;
-  for (std::size_t i = 0; i < m; ++i) step_[i] *= root(i);
+  for (std::size_t i = 0; i < m; ++i) step_[i] *= roots_[i];
   return std::ranges::all_of(step_, [](double v) { return std::isfinite(v); });
 }
 

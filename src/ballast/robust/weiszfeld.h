@@ -44,6 +44,7 @@ class MedianObjective {
   const Gram& gram_;
   const kernels::Weights& weights_;
   std::span<double> point_, gains_, distances_, pulls_, direction_, matrix_, step_;
+  std::span<double> roots_;  // T^(1/2) of the Newton step
   double value_ = 0.0;
   double pull_sum_ = 0.0;     // sum of p_i / |y - x_i| over the rows not at y
   double weight_here_ = 0.0;  // of the rows at y

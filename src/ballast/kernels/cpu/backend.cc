@@ -30,9 +30,9 @@ class CpuBackend final : public Backend {
   void weighted_median(RowsView rows, const Weights& weights, std::span<float> out) const override {
     cpu::weighted_median(rows, weights, out, threads_);
   }
-  double refine_median(RowsView rows, const Weights& weights, std::span<float> median,
-                       MedianState* state) const override {
-    return cpu::refine_median(rows, weights, median, state, threads_);
+  void refine_median(RowsView rows, const Weights& weights, std::span<float> median,
+                     MedianState* state) const override {
+    cpu::refine_median(rows, weights, median, state, threads_);
   }
   double update_median(RowsView rows, const Weights& weights, const RowChange& change,
                        std::span<float> median, MedianState& state) const override {

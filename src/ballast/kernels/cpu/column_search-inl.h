@@ -22,21 +22,33 @@ struct Count {
   Sums<Width> below, above;
 };
 
+// Adds one row to the count.
+template <typename Width>
+HWY_INLINE void count_row(const Columns<Width>& columns, std::size_t row, Count<Width>& count) {
+  const auto value = columns.value(row);
+  const auto weight = columns.weight(row);
+  const auto is_below = hn::Lt(value, count.pivot), is_above = hn::Gt(value, count.pivot);
+  count.below = add_where<Width>(is_below, count.below, weight);
+  count.above = add_where<Width>(is_above, count.above, weight);
+  count.lower = hn::IfThenElse(is_below, hn::Max(count.lower, value), count.lower);
+  count.upper = hn::IfThenElse(is_above, hn::Min(count.upper, value), count.upper);
+}
+
+// Every other row goes to a count of its own, so that one does not wait for the other.
 template <typename Width>
 HWY_INLINE Count<Width> count_around(const Columns<Width>& columns, Values<Width> pivot) {
   const typename Width::D d;
   const auto infinity = hn::Set(d, std::numeric_limits<typename Width::Value>::infinity());
-  Count<Width> count{pivot, hn::Neg(infinity), infinity, broadcast<Width>(0), broadcast<Width>(0)};
-  for (std::size_t i = 0; i < columns.count; ++i) {
-    const auto value = columns.value(i);
-    const auto weight = columns.weight(i);
-    const auto is_below = hn::Lt(value, pivot), is_above = hn::Gt(value, pivot);
-    count.below = add_where<Width>(is_below, count.below, weight);
-    count.above = add_where<Width>(is_above, count.above, weight);
-    count.lower = hn::IfThenElse(is_below, hn::Max(count.lower, value), count.lower);
-    count.upper = hn::IfThenElse(is_above, hn::Min(count.upper, value), count.upper);
+  Count<Width> even{pivot, hn::Neg(infinity), infinity, broadcast<Width>(0), broadcast<Width>(0)};
+  Count<Width> odd = even;
+  std::size_t i = 0;
+  for (; i + 2 <= columns.count; i += 2) {
+    count_row(columns, i, even);
+    count_row(columns, i + 1, odd);
   }
-  return count;
+  if (i < columns.count) count_row(columns, i, even);
+  return {pivot, hn::Max(even.lower, odd.lower), hn::Min(even.upper, odd.upper),
+          hn::Add(even.below, odd.below), hn::Add(even.above, odd.above)};
 }
 
 // How many times a pivot steps to the neighbouring value before the rest is bisected.
@@ -57,11 +69,17 @@ struct Bracket {
 // The weight of the rows with exactly this value.
 template <typename Width>
 HWY_INLINE Sums<Width> weight_at(const Columns<Width>& columns, Values<Width> value) {
-  Sums<Width> sum = broadcast<Width>(0);
-  for (std::size_t i = 0; i < columns.count; ++i) {
-    sum = add_where<Width>(hn::Eq(columns.value(i), value), sum, columns.weight(i));
+  Sums<Width> even = broadcast<Width>(0), odd = even;
+  const auto add_row = [&](std::size_t row, Sums<Width>& sum) HWY_ATTR {
+    sum = add_where<Width>(hn::Eq(columns.value(row), value), sum, columns.weight(row));
+  };
+  std::size_t i = 0;
+  for (; i + 2 <= columns.count; i += 2) {
+    add_row(i, even);
+    add_row(i + 1, odd);
   }
-  return sum;
+  if (i < columns.count) add_row(i, even);
+  return hn::Add(even, odd);
 }
 
 // What a search ended with. Between the pivot and its neighbours lies no other value; where the
@@ -79,9 +97,9 @@ struct Moves {
   using Mask = decltype(hn::Lt(Sums<Width>(), Sums<Width>()));
   Mask up, any;
 
-  HWY_INLINE Moves(const Count<Width>& count, std::int64_t total, std::int64_t target) {
-    up = hn::Gt(count.above, broadcast<Width>(total - target));
-    any = hn::Or(up, hn::Not(hn::Lt(count.below, broadcast<Width>(target))));
+  HWY_INLINE Moves(Sums<Width> below, Sums<Width> above, std::int64_t total, std::int64_t target) {
+    up = hn::Gt(above, broadcast<Width>(total - target));
+    any = hn::Or(up, hn::Not(hn::Lt(below, broadcast<Width>(target))));
   }
   HWY_INLINE bool are_none() const { return hn::AllFalse(typename Width::DW(), any); }
 };
@@ -111,31 +129,67 @@ HWY_INLINE Count<Width> step_to_neighbour(const Columns<Width>& columns, Count<W
   return count;
 }
 
-// Finds in each lane's column the smallest value v with weight(rows <= v) >= target, starting at
-// `pivot`. Ends with v as the pivot of the count it returns. Requires: 1 <= target <= total.
-// Cost: one count and a half for each step the slowest lane needs; at most kNeighbourSteps + one
-// per bit of a value.
+// Finds the next value ahead of the pivot, on the way of each lane that moves, in one pass: where
+// the way goes down, values of the opposite sign go up.
 template <typename Width>
-HWY_INLINE Found<Width> search(const Columns<Width>& columns, Values<Width> pivot,
-                               std::int64_t total, std::int64_t target) {
+HWY_INLINE void look_ahead(const Columns<Width>& columns, const Moves<Width>& moves,
+                           Count<Width>& count) {
+  const typename Width::D d;
+  const auto up = hn::RebindMask(d, moves.up);
+  const auto flip = hn::IfThenZeroElse(up, hn::SignBit(d));
+  const auto pivot = hn::Xor(count.pivot, flip);
+  auto nearest = hn::Set(d, std::numeric_limits<typename Width::Value>::infinity());
+  auto odd = nearest;
+  const auto look_at = [&](std::size_t row, Values<Width>& best) HWY_ATTR {
+    const auto value = hn::Xor(columns.value(row), flip);
+    best = hn::IfThenElse(hn::Gt(value, pivot), hn::Min(best, value), best);
+  };
+  std::size_t i = 0;
+  for (; i + 2 <= columns.count; i += 2) {
+    look_at(i, nearest);
+    look_at(i + 1, odd);
+  }
+  if (i < columns.count) look_at(i, nearest);
+  nearest = hn::Xor(hn::Min(nearest, odd), flip);
+  count.upper = hn::IfThenElse(up, nearest, count.upper);
+  count.lower = hn::IfThenElse(up, count.lower, nearest);
+}
+
+// The end of a search that neighbours do not end: halves what is left, whatever the values are.
+template <typename Width>
+Found<Width> bisect(const Columns<Width>& columns, Values<Width> pivot, std::int64_t total,
+                    std::int64_t target) {
   const typename Width::D d;
   const auto largest = hn::Set(d, std::numeric_limits<typename Width::Value>::max());
   Bracket<Width> bracket{key_of<Width>(hn::Neg(largest)), key_of<Width>(largest)};
-  for (int step = 0;; ++step) {
+  while (true) {
     const Count<Width> count = count_around(columns, pivot);
-    const Moves<Width> moves(count, total, target);
+    const Moves<Width> moves(count.below, count.above, total, target);
     if (moves.are_none()) return {count, true};
-    const Count<Width> stepped = step_to_neighbour(columns, count, moves, total);
-    const Moves<Width> left(stepped, total, target);
-    if (left.are_none()) return {stepped, false};
     const auto down = hn::AndNot(moves.up, moves.any);
     bracket.low = hn::IfThenElse(moves.up, key_of<Width>(count.upper), bracket.low);
     bracket.high = hn::IfThenElse(down, key_of<Width>(count.lower), bracket.high);
-    pivot = stepped.pivot;
-    if (step >= kNeighbourSteps) {
-      pivot = hn::IfThenElse(hn::RebindMask(d, left.any), bracket.middle(), pivot);
-    }
+    pivot = hn::IfThenElse(hn::RebindMask(d, moves.any), bracket.middle(), pivot);
   }
+}
+
+// Finds in each lane's column the smallest value v with weight(rows <= v) >= target, given the
+// count around a pivot to start from. Ends with v as the pivot of the count it returns. Requires:
+// 1 <= target <= total.
+// Cost: about one more count for each step the slowest lane needs; at most kNeighbourSteps + one
+// per bit of a value.
+template <typename Width>
+HWY_INLINE Found<Width> search(const Columns<Width>& columns, Count<Width> count,
+                               std::int64_t total, std::int64_t target) {
+  Moves<Width> moves(count.below, count.above, total, target);
+  if (moves.are_none()) return {count, true};
+  for (int step = 0; step < kNeighbourSteps; ++step) {
+    count = step_to_neighbour(columns, count, moves, total);
+    moves = Moves<Width>(count.below, count.above, total, target);
+    if (moves.are_none()) return {count, false};
+    look_ahead(columns, moves, count);
+  }
+  return bisect(columns, count.pivot, total, target);
 }
 
 // The weighted median, given what a search for its lower end found: the mean with the upper

@@ -75,7 +75,11 @@ HWY_INLINE Columns<Width> columns_of(const ColumnJob& job, std::size_t offset) {
 template <typename Width, typename Mask>
 HWY_INLINE Sums<Width> add_where(Mask mask, Sums<Width> sum, Sums<Width> weight) {
   const typename Width::DW dw;
+#if HWY_TARGET <= HWY_AVX3  // which adds under a mask in one instruction
+  return hn::IfThenElse(hn::RebindMask(dw, mask), hn::Add(sum, weight), sum);
+#else
   return hn::Add(sum, hn::IfThenElseZero(hn::RebindMask(dw, mask), weight));
+#endif
 }
 
 // Whole numbers in the order of the floating-point values (with -0 just below +0): processors take

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "ballast/kernels/cpu/partial_sums.h"
 #include "ballast/kernels/cpu/primitives.h"
@@ -43,6 +45,7 @@ using Vector = hn::Vec<D>;
 constexpr std::size_t kLanes = hn::MaxLanes(D());
 constexpr std::size_t kParts = kSums / kLanes;
 constexpr std::size_t kTile = kLanes == 8 ? 4 : 2;  // rows per side of a register tile
+constexpr std::size_t kWide = kLanes == 8 ? 8 : 4;  // columns of a tile that is one row high
 
 HWY_INLINE Vector load(const float* from) { return hn::PromoteTo(D(), hn::LoadU(Half(), from)); }
 
@@ -101,31 +104,70 @@ void tile_row(const ProductsRequest& request, std::size_t row, std::size_t from,
   }
 }
 
-// One strip: the upper triangle of the whole table, or some rows against all.
+// The upper triangle of the whole table, strip by strip: each value is multiplied with all others
+// while it is in the cache.
 template <bool kCentred>
-void strip_products(const ProductsRequest& request, std::size_t start, double* HWY_RESTRICT sums) {
+void triangle_products(const ProductsRequest& request, std::size_t begin, std::size_t end,
+                       double* HWY_RESTRICT sums) {
   const std::size_t row_sums = request.row_count * kSums;
-  std::size_t r = request.first;
-  if (request.is_whole_table()) {
-    for (; r + kTile <= request.last; r += kTile) {
+  for (std::size_t start = begin; start < end; start += kStrip) {
+    std::size_t r = 0;
+    for (; r + kTile <= request.row_count; r += kTile) {
       tile_row<kTile, kCentred>(request, r, r, start, sums + r * row_sums);
     }
+    for (; r < request.row_count; ++r) {
+      tile_row<1, kCentred>(request, r, r, start, sums + r * row_sums);
+    }
   }
-  for (; r < request.last; ++r) {
-    const std::size_t from = request.is_whole_table() ? r : 0;
-    tile_row<1, kCentred>(request, r, from, start, sums + (r - request.first) * row_sums);
+}
+
+// One row against the kColumns rows from `column` on, over all strips before other columns come:
+// the memory can follow a few long streams, not a short piece of every row in turn.
+template <std::size_t kColumns, bool kCentred>
+void stream_products(const ProductsRequest& request, std::size_t row, std::size_t column,
+                     std::size_t begin, std::size_t end, double* HWY_RESTRICT sums) {
+  for (std::size_t start = begin; start < end; start += kStrip) {
+    tile_products<1, kColumns, kCentred>(request.rows + row, request.rows + column, request.centre,
+                                         start, sums + column * kSums, request.row_count);
+  }
+}
+
+template <bool kCentred, std::size_t... kIndices>
+constexpr auto all_streams(std::index_sequence<kIndices...>) {
+  return std::array{&stream_products<kIndices + 1, kCentred>...};
+}
+
+// Some rows against all, the columns in even groups: a lone one would wait for its own sums.
+template <bool kCentred>
+void row_products(const ProductsRequest& request, std::size_t begin, std::size_t end,
+                  double* HWY_RESTRICT sums) {
+  static constexpr auto kStreams = all_streams<kCentred>(std::make_index_sequence<kWide>());
+  const std::size_t m = request.row_count, groups = (m + kWide - 1) / kWide;
+  for (std::size_t r = request.first; r < request.last; ++r, sums += m * kSums) {
+    for (std::size_t g = 0; g < groups; ++g) {
+      const std::size_t first = g * m / groups, count = (g + 1) * m / groups - first;
+      kStreams[count - 1](request, r, first, begin, end, sums);
+    }
+  }
+}
+
+template <bool kCentred>
+HWY_INLINE void products_of(const ProductsRequest& request, std::size_t begin, std::size_t end,
+                            double* HWY_RESTRICT sums) {
+  if (request.is_whole_table()) {
+    triangle_products<kCentred>(request, begin, end, sums);
+  } else {
+    row_products<kCentred>(request, begin, end, sums);
   }
 }
 
 // Adds the products over whole strips of [begin, end) to sums, (last - first) x m x kSums.
 void products_range(const ProductsRequest& request, std::size_t begin, std::size_t end,
                     double* HWY_RESTRICT sums) {
-  for (std::size_t start = begin; start < end; start += kStrip) {
-    if (request.centre == nullptr) {
-      strip_products<false>(request, start, sums);
-    } else {
-      strip_products<true>(request, start, sums);
-    }
+  if (request.centre == nullptr) {
+    products_of<false>(request, begin, end, sums);
+  } else {
+    products_of<true>(request, begin, end, sums);
   }
 }
 

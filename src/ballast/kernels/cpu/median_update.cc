@@ -10,20 +10,6 @@
 #define BALLAST_KERNELS_CPU_MEDIAN_UPDATE_ONCE
 namespace ballast::kernels::cpu {
 
-// The median and the arrays of the MedianState that describes it (null: not wanted).
-struct MedianArrays {
-  float* median;
-  std::uint32_t* weights;
-  std::uint32_t* at_weights;  // null while the weights are packed
-  std::uint32_t* intervals;
-
-  MedianArrays from(std::size_t position) const {
-    if (weights == nullptr) return {median + position, nullptr, nullptr, nullptr};
-    return {median + position, weights + position,
-            at_weights == nullptr ? nullptr : at_weights + position, intervals + position};
-  }
-};
-
 // The row that changed.
 struct ChangedRow {
   const float* old_values;
@@ -39,116 +25,10 @@ struct ChangedRow {
 #define HWY_TARGET_INCLUDE "ballast/kernels/cpu/median_update.cc"
 #include <hwy/foreach_target.h>
 //
-#include "ballast/kernels/cpu/column_search-inl.h"
+#include "ballast/kernels/cpu/median_columns-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
-
-template <typename Width>
-HWY_INLINE Values<Width> load_first(const float* from, std::size_t width) {
-  if (width == hn::Lanes(typename Width::D())) return Width::load(from);
-  float lanes[64 / sizeof(float)] = {};
-  std::copy_n(from, width, lanes);
-  return Width::load(lanes);
-}
-
-HWY_INLINE void store_words(Sums<Narrow> values, std::size_t width, std::uint32_t* out) {
-  const Narrow::DW dw;
-  auto* words = reinterpret_cast<std::int32_t*>(out);
-  if (width == hn::Lanes(dw)) return hn::StoreU(values, dw, words);
-  std::int32_t lanes[64 / sizeof(std::int32_t)];
-  hn::StoreU(values, dw, lanes);
-  std::copy_n(lanes, width, words);
-}
-
-HWY_INLINE Sums<Narrow> load_words(const std::uint32_t* from) {
-  return hn::LoadU(Narrow::DW(), reinterpret_cast<const std::int32_t*>(from));
-}
-
-// The state of one vector of columns, unpacked (see median_state.h).
-struct ColumnState {
-  Sums<Narrow> below, at, lower_key, upper_key;
-};
-
-HWY_INLINE ColumnState load_state(const MedianArrays& arrays) {
-  const Narrow::DW dw;
-  const auto high_half = hn::Set(dw, static_cast<std::int32_t>(0xFFFF0000));
-  const auto weights = load_words(arrays.weights), intervals = load_words(arrays.intervals);
-  ColumnState state;
-  state.lower_key = hn::ShiftLeft<16>(intervals);
-  state.upper_key = hn::And(intervals, high_half);
-  state.below = weights;
-  if (arrays.at_weights == nullptr) {
-    const hn::RebindToUnsigned<Narrow::DW> du;
-    state.below = hn::AndNot(high_half, weights);
-    state.at = hn::BitCast(dw, hn::ShiftRight<16>(hn::BitCast(du, weights)));
-  } else {
-    state.at = load_words(arrays.at_weights);
-  }
-  return state;
-}
-
-HWY_INLINE void store_state(const ColumnState& state, std::size_t width,
-                            const MedianArrays& arrays) {
-  const Narrow::DW dw;
-  const hn::RebindToUnsigned<Narrow::DW> du;
-  const auto high_half = hn::Set(dw, static_cast<std::int32_t>(0xFFFF0000));
-  const auto rounded_up = hn::Add(state.lower_key, hn::Set(dw, 0xFFFF));
-  const auto lower = hn::BitCast(dw, hn::ShiftRight<16>(hn::BitCast(du, rounded_up)));
-  store_words(hn::Or(lower, hn::And(state.upper_key, high_half)), width, arrays.intervals);
-  if (arrays.at_weights == nullptr) {
-    store_words(hn::Or(state.below, hn::ShiftLeft<16>(state.at)), width, arrays.weights);
-  } else {
-    store_words(state.below, width, arrays.weights);
-    store_words(state.at, width, arrays.at_weights);
-  }
-}
-
-// What a count tells. Lanes whose median lies between two values count as unknown.
-HWY_INLINE ColumnState state_from(const Count<Narrow>& count, Values<Narrow> median,
-                                  std::int64_t total) {
-  const auto is_value = hn::RebindMask(Narrow::DW(), hn::Eq(median, count.pivot));
-  const auto is_tie = hn::Eq(hn::Add(count.above, count.above), broadcast<Narrow>(total));
-  const auto at = hn::Sub(hn::Sub(broadcast<Narrow>(total), count.below), count.above);
-  const auto zero = hn::Zero(Narrow::D());  // added, it turns -0 into +0
-  return {count.below, hn::IfThenElseZero(hn::AndNot(is_tie, is_value), at),
-          key_of<Narrow>(hn::Add(count.lower, zero)), key_of<Narrow>(hn::Add(count.upper, zero))};
-}
-
-// Searches from the old median; returns whether any lane's median moved.
-template <typename Width>
-HWY_INLINE bool refine_vector(const ColumnJob& job, const Columns<Width>& columns,
-                              std::size_t width, const MedianArrays& arrays) {
-  const auto old_median = load_first<Width>(arrays.median, width);
-  auto found = search(columns, old_median, job.total, (job.total + 1) / 2);
-  const auto median = median_from(columns, found, job.total);
-  store_first<Width>(median, width, arrays.median);
-  if constexpr (std::is_same_v<Width, Narrow>) {
-    if (arrays.weights != nullptr) {
-      store_state(state_from(found.count, median, job.total), width, arrays);
-    }
-  }
-  return !hn::AllTrue(typename Width::D(), hn::Eq(median, old_median));
-}
-
-template <typename Width>
-std::size_t refine_range_of(const ColumnJob& job, std::size_t begin, std::size_t end,
-                            const ColumnScratch& scratch, const MedianArrays& arrays) {
-  std::size_t moved = 0;
-  for_each_vector<Width>(
-      job, begin, end, scratch,
-      [&](const Columns<Width>& columns, std::size_t position, std::size_t width) HWY_ATTR {
-        moved += refine_vector(job, columns, width, arrays.from(position)) ? width : 0;
-      });
-  return moved;
-}
-
-// Returns the number of columns in vectors where some median moved.
-std::size_t refine_range(const ColumnJob& job, std::size_t begin, std::size_t end,
-                         const ColumnScratch& scratch, const MedianArrays& arrays) {
-  return job.is_narrow ? refine_range_of<Narrow>(job, begin, end, scratch, arrays)
-                       : refine_range_of<Wide>(job, begin, end, scratch, arrays);
-}
 
 // Follows one changed row in one whole vector of columns from the remembered state alone. Returns
 // the lanes that need a look at the other rows; what is stored of those is a median to start from.
@@ -271,59 +151,24 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace ballast::kernels::cpu {
 
-HWY_EXPORT(refine_range);
 HWY_EXPORT(update_range);
-
-namespace {
-
-MedianArrays arrays_of(std::span<float> median, MedianState* state) {
-  if (state == nullptr) return {median.data(), nullptr, nullptr, nullptr};
-  return {median.data(), state->weights.data(),
-          state->is_packed() ? nullptr : state->at_weights.data(), state->intervals.data()};
-}
-
-// Runs the kernel over all blocks and returns the share of columns it counted.
-template <typename Kernel>
-double share_of_columns(RowsView rows, const Weights& weights, std::size_t threads,
-                        const Kernel& kernel) {
-  const Blocks blocks(rows.dim());
-  std::atomic<std::size_t> counted{0};
-  with_column_job(rows, weights, [&](const ColumnJob& job) {
-    parallel_for(threads, blocks.count(), [&](std::size_t block) {
-      const ColumnScratch scratch = column_scratch(rows.row_count());
-      counted += kernel(job, blocks.begin(block), blocks.end(block), scratch);
-    });
-  });
-  return static_cast<double>(counted) / static_cast<double>(rows.dim());
-}
-
-}  // namespace
-
-double refine_median(RowsView rows, const Weights& weights, std::span<float> median,
-                     MedianState* state, std::size_t threads) {
-  const auto kernel = HWY_DYNAMIC_DISPATCH(refine_range);
-  if (!weights.is_narrow()) state = nullptr;
-  if (state != nullptr) state->reset(rows.dim(), weights.total());
-  const MedianArrays arrays = arrays_of(median, state);
-  return share_of_columns(
-      rows, weights, threads,
-      [&](const ColumnJob& job, std::size_t begin, std::size_t end, const ColumnScratch& scratch) {
-        return kernel(job, begin, end, scratch, arrays);
-      });
-}
 
 double update_median(RowsView rows, const Weights& weights, const RowChange& change,
                      std::span<float> median, MedianState& state, std::size_t threads) {
   const auto kernel = HWY_DYNAMIC_DISPATCH(update_range);
-  const MedianArrays arrays = arrays_of(median, &state);
+  const MedianArrays arrays = median_arrays(median, &state);
   const ChangedRow row{change.old_values.data(), rows.pointer(change.row),
                        static_cast<std::int32_t>(change.old_weight),
                        static_cast<std::int32_t>(weights.units()[change.row])};
-  return share_of_columns(
-      rows, weights, threads,
-      [&](const ColumnJob& job, std::size_t begin, std::size_t end, const ColumnScratch& scratch) {
-        return kernel(job, row, begin, end, scratch, arrays);
-      });
+  const Blocks blocks(rows.dim());
+  std::atomic<std::size_t> searched{0};
+  with_column_job(rows, weights, [&](const ColumnJob& job) {
+    parallel_for(threads, blocks.count(), [&](std::size_t block) {
+      const ColumnScratch scratch = column_scratch(rows.row_count());
+      searched += kernel(job, row, blocks.begin(block), blocks.end(block), scratch, arrays);
+    });
+  });
+  return static_cast<double>(searched) / static_cast<double>(rows.dim());
 }
 
 }  // namespace ballast::kernels::cpu

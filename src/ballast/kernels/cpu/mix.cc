@@ -17,9 +17,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // A few cache lines of every row at a time: with the rows innermost the hardware follows each row
 // as a stream of its own, and the sums stay in registers. One line is best while it can follow that
-// many streams; beyond, longer runs are.
+// many streams; beyond, and for tables that a last-level cache holds, longer runs are.
 constexpr std::size_t kLine = 16;
 constexpr std::size_t kStreamsMax = 24;
+constexpr std::size_t kCachedValuesMax = std::size_t{2} << 20;  // 8 MiB
 constexpr double kLargest = std::numeric_limits<float>::max();
 
 using D = hn::ScalableTag<double>;
@@ -75,7 +76,9 @@ void mix_range(const RowsView& rows, const MatrixView& coefficients, const Mutab
   constexpr std::size_t kLongRun =
       hn::MaxLanes(D()) == 8 ? 8 : 2;  // as many sums as registers hold
   std::size_t j = begin;
-  if (rows.row_count() > kStreamsMax) j = mix_runs<kLongRun>(rows, coefficients, out, j, end);
+  if (rows.row_count() > kStreamsMax || rows.row_count() * rows.dim() <= kCachedValuesMax) {
+    j = mix_runs<kLongRun>(rows, coefficients, out, j, end);
+  }
   j = mix_runs<1>(rows, coefficients, out, j, end);
   for (; j < end; ++j) {
     for (std::size_t r = 0; r < out.row_count(); ++r) {

@@ -19,8 +19,8 @@ void squared_distances(RowsView rows, std::span<const float> point, std::span<do
 void mix(RowsView rows, MatrixView coefficients, MutableRowsView out, std::size_t threads);
 void weighted_median(RowsView rows, const Weights& weights, std::span<float> out,
                      std::size_t threads);
-double refine_median(RowsView rows, const Weights& weights, std::span<float> median,
-                     MedianState* state, std::size_t threads);
+void refine_median(RowsView rows, const Weights& weights, std::span<float> median,
+                   MedianState* state, std::size_t threads);
 double update_median(RowsView rows, const Weights& weights, const RowChange& change,
                      std::span<float> median, MedianState& state, std::size_t threads);
 void weighted_trimmed_mean(RowsView rows, const Weights& weights, double trim, std::span<float> out,

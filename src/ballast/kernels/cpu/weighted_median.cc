@@ -32,7 +32,7 @@ void search_range(const ColumnJob& job, std::size_t begin, std::size_t end,
       job, begin, end, scratch,
       [&](const Columns<Width>& columns, std::size_t position, std::size_t width) HWY_ATTR {
         const auto guess = guess_quantile(columns, job.total, target);
-        auto found = search(columns, guess, job.total, target);
+        auto found = search(columns, count_around(columns, guess), job.total, target);
         store_first<Width>(median_from(columns, found, job.total), width, out + position);
       });
 }

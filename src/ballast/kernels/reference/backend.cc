@@ -28,9 +28,9 @@ class ReferenceBackend final : public Backend {
   void weighted_median(RowsView rows, const Weights& weights, std::span<float> out) const override {
     reference::weighted_median(rows, weights, out);
   }
-  double refine_median(RowsView rows, const Weights& weights, std::span<float> median,
-                       MedianState* state) const override {
-    return reference::refine_median(rows, weights, median, state);
+  void refine_median(RowsView rows, const Weights& weights, std::span<float> median,
+                     MedianState* state) const override {
+    reference::refine_median(rows, weights, median, state);
   }
   double update_median(RowsView rows, const Weights& weights, const RowChange& change,
                        std::span<float> median, MedianState& state) const override {

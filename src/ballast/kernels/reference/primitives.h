@@ -17,8 +17,8 @@ void inner_products(RowsView rows, std::size_t first, std::size_t last,
 void squared_distances(RowsView rows, std::span<const float> point, std::span<double> distances);
 void mix(RowsView rows, MatrixView coefficients, MutableRowsView out);
 void weighted_median(RowsView rows, const Weights& weights, std::span<float> out);
-double refine_median(RowsView rows, const Weights& weights, std::span<float> median,
-                     MedianState* state);
+void refine_median(RowsView rows, const Weights& weights, std::span<float> median,
+                   MedianState* state);
 double update_median(RowsView rows, const Weights& weights, const RowChange& change,
                      std::span<float> median, MedianState& state);
 void weighted_trimmed_mean(RowsView rows, const Weights& weights, double trim,

@@ -1,0 +1,74 @@
+#include "ballast/base/parallel.h"
+#include "ballast/kernels/blocks.h"
+#include "ballast/kernels/cpu/column_job.h"
+#include "ballast/kernels/cpu/primitives.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ballast/kernels/cpu/median_refine.cc"
+#include <hwy/foreach_target.h>
+//
+#include "ballast/kernels/cpu/median_columns-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ballast::kernels::cpu::HWY_NAMESPACE {
+
+// How many vectors are counted before the first of them is searched: counts do not depend on each
+// other, while each step of a search waits for the one before.
+constexpr std::size_t kCountedAhead = 4;
+
+template <typename Width>
+void refine_range_of(const ColumnJob& job, std::size_t begin, std::size_t end,
+                     const ColumnScratch& scratch, const MedianArrays& arrays) {
+  const std::size_t lanes = hn::Lanes(typename Width::D());
+  Columns<Width> columns = columns_of<Width>(job, begin);
+  while (columns.offset + kCountedAhead * lanes <= end) {
+    Count<Width> counts[kCountedAhead];
+    Columns<Width> ahead = columns;
+    for (Count<Width>& count : counts) {
+      count = count_around(ahead, Width::load(arrays.median + ahead.offset));
+      ahead.offset += lanes;
+    }
+    for (const Count<Width>& count : counts) {
+      refine_from(job, columns, count, lanes, arrays.from(columns.offset));
+      columns.offset += lanes;
+    }
+  }
+  for_each_vector<Width>(job, columns.offset, end, scratch,
+                         [&](const Columns<Width>& rest, std::size_t position, std::size_t width)
+                             HWY_ATTR { refine_vector(job, rest, width, arrays.from(position)); });
+}
+
+void refine_range(const ColumnJob& job, std::size_t begin, std::size_t end,
+                  const ColumnScratch& scratch, const MedianArrays& arrays) {
+  if (job.is_narrow) {
+    refine_range_of<Narrow>(job, begin, end, scratch, arrays);
+  } else {
+    refine_range_of<Wide>(job, begin, end, scratch, arrays);
+  }
+}
+
+}  // namespace ballast::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ballast::kernels::cpu {
+
+HWY_EXPORT(refine_range);
+
+void refine_median(RowsView rows, const Weights& weights, std::span<float> median,
+                   MedianState* state, std::size_t threads) {
+  const auto kernel = HWY_DYNAMIC_DISPATCH(refine_range);
+  if (!weights.is_narrow()) state = nullptr;
+  if (state != nullptr) state->reset(rows.dim(), weights.total());
+  const MedianArrays arrays = median_arrays(median, state);
+  const Blocks blocks(rows.dim());
+  with_column_job(rows, weights, [&](const ColumnJob& job) {
+    parallel_for(threads, blocks.count(), [&](std::size_t block) {
+      const ColumnScratch scratch = column_scratch(rows.row_count());
+      kernel(job, blocks.begin(block), blocks.end(block), scratch, arrays);
+    });
+  });
+}
+
+}  // namespace ballast::kernels::cpu
+#endif
