@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -144,6 +145,21 @@ TEST(Exchange, TheJournalHearsOfAnUpdateBeforeItsWorker) {
   ASSERT_TRUE(send(exchange, 0, peer, ticket, Values(setting.dim, 3.0f)));
   ASSERT_TRUE(peer->next());
   EXPECT_TRUE(is_journalled);
+}
+
+TEST(Exchange, RefusalsOfTheTransportAreTold) {
+  std::map<Verdict, std::uint32_t> told;
+  ExchangeHooks hooks;
+  hooks.refused = [&](std::uint32_t worker, Verdict verdict, std::uint32_t count) {
+    EXPECT_EQ(worker, 2u);
+    told[verdict] += count;
+  };
+  Exchange exchange(make_coordinator({}), {.hooks = hooks});
+  for (int i = 0; i < 5; ++i) exchange.refuse(2, Verdict::kMalformed);
+  exchange.refuse(2, Verdict::kForged);
+  EXPECT_EQ(accepted_count(exchange), 0u);
+  EXPECT_EQ(told,
+            (std::map<Verdict, std::uint32_t>{{Verdict::kMalformed, 5}, {Verdict::kForged, 1}}));
 }
 
 TEST(Exchange, WhatTheJournalCouldNotNoteIsNotAcknowledged) {

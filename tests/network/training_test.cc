@@ -272,6 +272,32 @@ TEST(Training, LeavingTakesTheRowAway) {
   EXPECT_EQ(look(server).workers[2].count, 0u);
 }
 
+// Below the quorum a worker that has a row is held; it says good-bye from there.
+TEST(Training, AHeldWorkerThatIsStoppedTakesItsRowAway) {
+  const TestSetting setting = robust_setting();
+  NetworkServer server = start_server(setting);
+  std::atomic<bool> stop = false;
+  ClientOptions options = client_options(server, setting, "w2");
+  options.stop = &stop;
+  std::thread held([&] {
+    Client client = Client::make(options).value();
+    ASSERT_TRUE(client.join());
+    const auto pushed = client.push(Values(setting.dim, 1.0f));
+    ASSERT_FALSE(pushed);
+    EXPECT_EQ(pushed.error().code, ErrorCode::kInterrupted);
+  });
+  for (int i = 0; i < 500 && look(server).workers[2].count == 0; ++i) {
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  EXPECT_EQ(look(server).workers[2].count, 1u);
+  stop = true;
+  held.join();
+  for (int i = 0; i < 500 && look(server).workers[2].count > 0; ++i) {
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  EXPECT_EQ(look(server).workers[2].count, 0u);
+}
+
 // One is computing, the other one is held, when the server has had enough.
 TEST(Training, WorkersAreToldThatTheTrainingIsOver) {
   const TestSetting setting = robust_setting();

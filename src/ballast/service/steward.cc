@@ -38,11 +38,13 @@ constexpr std::chrono::seconds kMeasureEvery{1};
 }  // namespace
 
 Steward::Steward(StewardOptions options, Keeper keeper)
-    : options_(std::move(options)), keeper_(std::move(keeper)) {}
+    : options_(std::move(options)), keeper_(std::move(keeper)), lines_(options_.names.size()) {}
 
 transport::ExchangeHooks Steward::hooks() {
   return {.judged = [this](const auto& coordinator,
                            const auto& update) { return on_judged(coordinator, update); },
+          .refused = [this](auto worker, auto verdict,
+                            auto count) { on_refused(worker, verdict, count); },
           .member = [this](auto worker, auto event) { on_member(worker, event); },
           .tick = [this](const auto& coordinator) { on_tick(coordinator); }};
 }
@@ -51,10 +53,10 @@ Steward::Objection Steward::on_judged(const server::Coordinator& coordinator,
                                       const transport::JudgedUpdate& update) {
   if (is_closed_) return why_closed();
   if (update.outcome.verdict == server::Verdict::kAccepted) return on_accepted(coordinator, update);
-  options_.events({Severity::kWarning,
-                   fmt::format(R"("event":"refused","worker":"{}","verdict":"{}","version":{})",
-                               options_.names[update.worker], server::name(update.outcome.verdict),
-                               update.ticket.version)});
+  tell_of(update.worker, Severity::kWarning,
+          fmt::format(R"("event":"refused","worker":"{}","verdict":"{}","version":{})",
+                      options_.names[update.worker], server::name(update.outcome.verdict),
+                      update.ticket.version));
   return std::nullopt;
 }
 
@@ -81,10 +83,24 @@ transport::Close Steward::why_closed() const {
   return is_complete_ ? transport::Close::kFinished : transport::Close::kStopping;
 }
 
-void Steward::on_member(std::uint32_t worker, transport::MemberEvent event) const {
+void Steward::on_refused(std::uint32_t worker, server::Verdict verdict, std::uint32_t count) {
+  tell_of(worker, Severity::kWarning,
+          fmt::format(R"("event":"refused","worker":"{}","verdict":"{}","count":{})",
+                      options_.names[worker], server::name(verdict), count));
+}
+
+void Steward::on_member(std::uint32_t worker, transport::MemberEvent event) {
   if (!is_news(event)) return;
-  options_.events({Severity::kInfo, fmt::format(R"("event":"{}","worker":"{}")", name(event),
-                                                options_.names[worker])});
+  tell_of(worker, Severity::kInfo,
+          fmt::format(R"("event":"{}","worker":"{}")", name(event), options_.names[worker]));
+}
+
+// What a worker can cause to be told as often as it likes.
+void Steward::tell_of(std::uint32_t worker, Severity severity, std::string members) {
+  const auto left_out = lines_.spend(worker, std::chrono::steady_clock::now());
+  if (!left_out) return;
+  if (*left_out > 0) members += fmt::format(R"(,"left_out":{})", *left_out);
+  options_.events({severity, std::move(members)});
 }
 
 void Steward::on_tick(const server::Coordinator& coordinator) {

@@ -16,6 +16,7 @@
 #include "ballast/service/event.h"
 #include "ballast/service/figures.h"
 #include "ballast/service/keeper.h"
+#include "ballast/service/line_budget.h"
 #include "ballast/transport/exchange.h"
 
 namespace ballast::service {
@@ -59,7 +60,9 @@ class Steward {
   using Objection = std::optional<transport::Close>;
   Objection on_judged(const server::Coordinator& coordinator,
                       const transport::JudgedUpdate& update);
-  void on_member(std::uint32_t worker, transport::MemberEvent event) const;
+  void on_refused(std::uint32_t worker, server::Verdict verdict, std::uint32_t count);
+  void on_member(std::uint32_t worker, transport::MemberEvent event);
+  void tell_of(std::uint32_t worker, Severity severity, std::string members);
   void on_tick(const server::Coordinator& coordinator);
   Objection on_accepted(const server::Coordinator& coordinator,
                         const transport::JudgedUpdate& update);
@@ -71,6 +74,7 @@ class Steward {
 
   // The state thread's own.
   Keeper keeper_;
+  LineBudget lines_;
   // Measuring reads all rows, so it is done when somebody looks, and not more often than that.
   std::vector<robust::RowMeasure> measures_;
   std::chrono::steady_clock::time_point measured_at_{};

@@ -157,14 +157,18 @@ void Exchange::handle_mail(std::uint32_t worker) {
     const std::lock_guard lock(mutex_);
     std::swap(mail, mail_[worker]);
   }
-  for (std::size_t verdict = 0; verdict < mail.refusals.size(); ++verdict) {
-    for (std::uint32_t i = 0; i < mail.refusals[verdict]; ++i) {
-      coordinator_.refuse(worker, static_cast<Verdict>(verdict));
-    }
+  for (std::size_t i = 0; i < mail.refusals.size(); ++i) {
+    note_refusals(worker, static_cast<Verdict>(i), mail.refusals[i]);
   }
   if (mail.submitted && !silenced_) handle_update(worker, mail);
   for (const Ended& ended : mail.ended) handle_end(worker, ended);
   if (mail.joining) handle_join(worker, std::move(mail));
+}
+
+void Exchange::note_refusals(std::uint32_t worker, Verdict verdict, std::uint32_t count) {
+  if (count == 0) return;
+  for (std::uint32_t i = 0; i < count; ++i) coordinator_.refuse(worker, verdict);
+  if (options_.hooks.refused) options_.hooks.refused(worker, verdict, count);
 }
 
 void Exchange::handle_update(std::uint32_t worker, const Mailbox& mail) {

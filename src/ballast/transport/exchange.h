@@ -59,6 +59,9 @@ struct ExchangeHooks {
   // end, none begins, and no update reaches the state: a worker that came back would learn from it
   // what was not noted.
   std::function<std::optional<Close>(const server::Coordinator&, const JudgedUpdate&)> judged = {};
+  // Refusals that the transport decided, before there was an update to judge.
+  std::function<void(std::uint32_t worker, server::Verdict verdict, std::uint32_t count)> refused =
+      {};
   std::function<void(std::uint32_t worker, MemberEvent event)> member = {};
   // Regularly: the place for checkpoints by time and for publishing figures.
   std::function<void(const server::Coordinator&)> tick = {};
@@ -139,6 +142,7 @@ class Exchange {
   void run();
   bool handle_one(std::unique_lock<std::mutex>& lock);
   void handle_mail(std::uint32_t worker);
+  void note_refusals(std::uint32_t worker, server::Verdict verdict, std::uint32_t count);
   void handle_update(std::uint32_t worker, const Mailbox& mail);
   void fall_silent(Close why);
   void handle_end(std::uint32_t worker, const Ended& ended);

@@ -104,7 +104,7 @@ class Client::Body {
   // Makes the connection anew. Updates may be lost one after the other while joining works, because
   // something on the way garbles them; so the pauses grow from one to the next, and end.
   Status come_back(const Trouble& why, bool has_verdict) {
-    if (!why.may_retry || lost_.waited >= options_.patience) return failed(why);
+    if (!why.may_retry || is_stopped() || lost_.waited >= options_.patience) return failed(why);
     ++reconnect_count_;
     milliseconds wait = why.wait;
     if (!has_verdict) {

@@ -48,7 +48,7 @@ void Session::OnReadDone(bool ok) {
   const std::lock_guard lock(mutex_);
   if (!handled) {
     finish(std::move(handled).error());
-  } else if (*handled && !end_) {
+  } else if (!end_) {
     StartRead(&incoming_);
   }
 }
@@ -60,11 +60,11 @@ Session::Handled Session::handle() {
     return refusal(StatusCode::INVALID_ARGUMENT, opened.error().message);
   }
   const v1::WorkerMessage& message = opened_.message();
-  const Phase now = phase();
+  const Phase now = turn();
   if (now == Phase::kJoining && message.has_join()) return on_join(message.join());
   if (now == Phase::kComputing && message.has_update()) return on_update_header(message.update());
   if (now == Phase::kReceiving && opened_.chunk() != nullptr) return on_chunk(*opened_.chunk());
-  if (now == Phase::kComputing && message.has_leave()) {
+  if (has_joined_ && now != Phase::kReceiving && message.has_leave()) {
     has_left_ = true;
     return tl::unexpected(grpc::Status::OK);
   }
@@ -110,7 +110,7 @@ Session::Handled Session::on_join(const v1::Join& join) {
   has_joined_ = true;
   desk_.exchange->join(identity_.worker, shared_from_this(),
                        join.is_fresh() ? server::Memory::kFresh : server::Memory::kKept);
-  return false;
+  return {};
 }
 
 Session::Handled Session::on_update_header(const v1::UpdateHeader& header) {
@@ -133,7 +133,7 @@ Session::Handled Session::on_update_header(const v1::UpdateHeader& header) {
   if (Status begun = desk_.exchange->begin_update(identity_.worker, *this, encoding_); !begun) {
     return refusal(StatusCode::ABORTED, std::move(begun).error().message);
   }
-  return true;
+  return {};
 }
 
 Session::Handled Session::on_chunk(const wire::Chunk& chunk) {
@@ -147,7 +147,7 @@ Session::Handled Session::on_chunk(const wire::Chunk& chunk) {
     if (is_last) enter_locked(Phase::kWaiting);
   }
   auto complete = desk_.exchange->take_chunk(identity_.worker, shared_from_this(), ticket_, chunk);
-  if (complete) return !*complete;
+  if (complete) return {};
   if (complete.error().code == ErrorCode::kNotFound) {
     return refusal(StatusCode::ABORTED, std::move(complete).error().message);
   }
@@ -159,6 +159,7 @@ void Session::deliver(Delivery delivery) {
   const std::lock_guard lock(mutex_);
   if (end_) return;
   enter_locked(Phase::kSending);
+  outbox_.model = {};
   if (delivery.verdict) {
     outbox_.verdict.emplace();
     outbox_.verdict->set_verdict(static_cast<std::uint32_t>(*delivery.verdict));
@@ -180,14 +181,10 @@ void Session::write_next() {
   if (fill_outgoing()) {
     is_writing_ = true;
     StartWrite(&outgoing_, write_options(outgoing_chunk_bytes_ > 0 && !outbox_.chunks.is_done()));
-  } else if (outbox_.model.values) {
-    outbox_.model = {};
-    enter_locked(Phase::kComputing);
-    StartRead(&incoming_);
   } else if (outbox_.has_come_back) {
     finish(grpc::Status::OK);
-  } else {
-    enter_locked(Phase::kWaiting);
+  } else if (phase_ == Phase::kSending) {
+    enter_locked(outbox_.model.values ? Phase::kComputing : Phase::kWaiting);
   }
 }
 
@@ -312,9 +309,12 @@ bool Session::is_revoked() const {
   return !name || *name != identity_.name;
 }
 
-Session::Phase Session::phase() {
+// Whose turn it is as the worker sees it: it may answer a model before gRPC has told us that the
+// last of it is gone.
+Session::Phase Session::turn() {
   const std::lock_guard lock(mutex_);
-  return phase_;
+  const bool is_drained = outbox_.model.values && !outbox_.assignment && outbox_.chunks.is_done();
+  return phase_ == Phase::kSending && is_drained ? Phase::kComputing : phase_;
 }
 
 void Session::enter(Phase phase) {

@@ -6,8 +6,8 @@
 //                        +----------- last chunk --------------|----------------------------+
 //                                                              +--Leave--> ended
 //
-// The two sides take turns, so there is never a read and a write under way at once. gRPC buffers
-// nothing for a stream that nobody reads from.
+// The two sides take turns. A read is always under way nevertheless, so that a worker may leave
+// while it waits; whatever else comes out of turn ends the stream.
 //
 // Thread-safety: gRPC calls the On... functions, the exchange deliver() and close(), the server
 // end_if...(), each from threads of their own.
@@ -90,15 +90,15 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
     bool is_come_back_sent = false;
   };
 
-  // Each handles one message and says whether to read on; an error ends the stream.
-  using Handled = tl::expected<bool, grpc::Status>;
+  // Each handles one message; an error ends the stream, with OK after a good-bye.
+  using Handled = tl::expected<void, grpc::Status>;
   Handled handle();
   Handled on_join(const v1::Join& join);
   Handled on_update_header(const v1::UpdateHeader& header);
   Handled on_chunk(const wire::Chunk& chunk);
   grpc::Status check(const v1::Join& join) const;
 
-  Phase phase();
+  Phase turn();
   void enter(Phase phase);
   bool is_stalled(Clock::time_point now) const;
   bool is_revoked() const;

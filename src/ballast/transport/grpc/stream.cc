@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* kTrainMethod = "/ballast.v1.ParameterServer/Train";
 constexpr std::chrono::milliseconds kStopSlice{50};  // until a wish to stop is noticed
+constexpr std::chrono::milliseconds kGoodByeWait{2'000};
 
 grpc::ChannelArguments channel_arguments(const ClientOptions& options) {
   grpc::ChannelArguments arguments;
@@ -93,7 +94,7 @@ Stream::~Stream() {
 }
 
 // Waits for the one operation under way. After too long everything is cancelled, which ends it.
-bool Stream::wait(std::chrono::milliseconds wait_max) {
+bool Stream::wait(std::chrono::milliseconds wait_max, bool is_reading) {
   void* tag = nullptr;
   bool is_ok = false;
   const auto give_up = std::chrono::steady_clock::now() + wait_max;
@@ -102,10 +103,30 @@ bool Stream::wait(std::chrono::milliseconds wait_max) {
     const auto status = queue_.AsyncNext(&tag, &is_ok, deadline_after(slice));
     if (status == grpc::CompletionQueue::GOT_EVENT) return is_ok;
   } while (!is_stopped() && std::chrono::steady_clock::now() < give_up);
+  if (is_reading && is_stopped()) {
+    say_good_bye();
+    return false;
+  }
   is_timed_out_ = true;
   context_.TryCancel();
   queue_.Next(&tag, &is_ok);
   return false;
+}
+
+// While a read is under way: a held worker would else have to wait for its turn.
+void Stream::say_good_bye() {
+  forget_stop();
+  v1::WorkerMessage message;
+  message.mutable_leave();
+  call_->Write(frame_of(message), this);
+  void* tag = nullptr;
+  bool is_ok = false;
+  const gpr_timespec give_up = deadline_after(kGoodByeWait);
+  for (int under_way = 2; under_way > 0; --under_way) {  // the read and the write
+    if (queue_.AsyncNext(&tag, &is_ok, give_up) == grpc::CompletionQueue::GOT_EVENT) continue;
+    context_.TryCancel();
+    queue_.Next(&tag, &is_ok);
+  }
 }
 
 Attempt<void> Stream::write(const v1::WorkerMessage& message, std::chrono::milliseconds wait_max) {
@@ -128,7 +149,7 @@ Attempt<void> Stream::write(const grpc::ByteBuffer& frame, bool has_followers,
 Attempt<void> Stream::read(Opened<v1::ServerMessage>& message, std::chrono::milliseconds wait_max) {
   grpc::ByteBuffer frame;
   call_->Read(&frame, this);
-  if (!wait(wait_max)) return tl::unexpected(trouble());
+  if (!wait(wait_max, true)) return tl::unexpected(trouble());
   if (const Status opened = message.open(frame); !opened) {
     return tl::unexpected(Trouble{.message = opened.error().message});
   }

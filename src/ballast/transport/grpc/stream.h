@@ -57,7 +57,8 @@ class Stream {
   Stream() = default;
   Attempt<void> write(const grpc::ByteBuffer& frame, bool has_followers,
                       std::chrono::milliseconds wait_max);
-  bool wait(std::chrono::milliseconds wait_max);
+  bool wait(std::chrono::milliseconds wait_max, bool is_reading = false);
+  void say_good_bye();
   bool is_stopped() const { return stop_ != nullptr && stop_->load(); }
   Trouble trouble();
 
