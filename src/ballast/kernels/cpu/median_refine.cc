@@ -13,8 +13,9 @@ HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
 
 // How many vectors are counted before the first of them is searched: counts do not depend on each
-// other, while each step of a search waits for the one before.
-constexpr std::size_t kCountedAhead = 4;
+// other, while each step of a search waits for the one before. With more of them at a time, tables
+// that do not fit the cache are read more slowly.
+constexpr std::size_t kCountedAhead = 2;
 
 template <typename Width>
 void refine_range_of(const ColumnJob& job, std::size_t begin, std::size_t end,
