@@ -18,7 +18,7 @@ cmake --preset tidy >build/tidy/configure.log || { cat build/tidy/configure.log;
 # compile_commands.json names each file by its full path; what the build generates is not ours.
 mapfile -t files < <(
   sed -n 's/^ *"file": "\(.*\.cc\)",\{0,1\}$/\1/p' build/tidy/compile_commands.json |
-  sort -u | grep -v "^$PWD/build/" | grep -Ev '_(test|bench|fuzz)\.cc$|/grpc/' |
+  sort -u | grep -v "^$PWD/build/" | grep -Ev '_(test|bench|fuzz)\.cc$|/grpc/|/tests/' |
   while read -r file; do grep -q 'hwy/foreach_target\.h' "$file" || echo "$file"; done)
 [ ${#files[@]} -gt 0 ] || { echo "clang-tidy: no files" >&2; exit 1; }
 

@@ -81,6 +81,7 @@ int main() {
   if (!network) return std::fprintf(stderr, "%s\n", network.error().message.c_str()), 1;
   const std::string address = "127.0.0.1:" + std::to_string(network->port());
   std::vector<std::thread> workers;
+  workers.reserve(kNames.size());
   for (const std::string& name : kNames) {
     workers.emplace_back([&address, &name] {
       const Status status = train(address, name);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <set>
 #include <thread>
@@ -333,11 +334,11 @@ TEST(Training, ServingWithoutCertificatesIsForLoopbackOnly) {
   EXPECT_FALSE(NetworkServer::start(options, make_coordinator(setting), {}));
 }
 
-// 2 million values in the suite; BALLAST_TEST_DIM=50000000 for once by hand.
+// 2 million values in the suite; 50 million with BALLAST_FULL.
 TEST(Training, LargeModelsGoThrough) {
-  const char* wish = std::getenv("BALLAST_TEST_DIM");
+  const bool is_full = std::getenv("BALLAST_FULL") != nullptr;
   const TestSetting setting{
-      .dim = wish != nullptr ? std::stoul(wish) : 2'000'000, .worker_count = 1, .eta = 1.0};
+      .dim = is_full ? 50'000'000u : 2'000'000u, .worker_count = 1, .eta = 1.0};
   NetworkServer server = start_server(setting);
   Client client = Client::make(client_options(server, setting, "w0")).value();
   ASSERT_TRUE(client.join());
@@ -349,8 +350,8 @@ TEST(Training, LargeModelsGoThrough) {
   ASSERT_TRUE(pushed) << pushed.error().message;
   EXPECT_EQ(pushed->verdict, Verdict::kAccepted);
   for (std::size_t j = 0; j < update.size(); ++j) ASSERT_EQ(pushed->next.values[j], -update[j]);
-  RecordProperty("megabytes_per_second",
-                 std::to_string(8e-6 * static_cast<double>(setting.dim) / seconds.count()));
+  std::printf("large model: %zu values sent and got back in %.2f s\n", setting.dim,
+              seconds.count());
 }
 
 }  // namespace
