@@ -125,7 +125,7 @@ class RelayedStream final : public std::enable_shared_from_this<RelayedStream> {
     const Fate fate = up_dice_.draw();
     up_copies_ = fate.copies;
     if (options_.edit) options_.edit(up_);
-    after(fate.delay, up_alarm_, &RelayedStream::pass_up);
+    after(fate.delay, up_delay_, &RelayedStream::pass_up);
   }
 
   // A write that failed is the server's end of the stream, which the way down hears of.
@@ -153,7 +153,7 @@ class RelayedStream final : public std::enable_shared_from_this<RelayedStream> {
     }
     const Fate fate = down_dice_.draw();
     down_copies_ = fate.copies;
-    after(fate.delay, down_alarm_, &RelayedStream::pass_down);
+    after(fate.delay, down_delay_, &RelayedStream::pass_down);
   }
 
   void on_down_written(bool ok) {
@@ -172,9 +172,19 @@ class RelayedStream final : public std::enable_shared_from_this<RelayedStream> {
     }
   }
 
-  void after(milliseconds delay, grpc::Alarm& alarm, void (RelayedStream::*then)()) {
-    if (delay == milliseconds(0)) return (this->*then)();
-    alarm.Set(deadline_after(delay), [self = self_, then](bool) { (self.get()->*then)(); });
+  // An alarm keeps what it calls until it is set again, so the call itself must not own us.
+  struct Delay {
+    grpc::Alarm alarm;
+    std::shared_ptr<RelayedStream> stream;  // while it runs
+  };
+
+  void after(milliseconds time, Delay& delay, void (RelayedStream::*then)()) {
+    if (time == milliseconds(0)) return (this->*then)();
+    delay.stream = shared_from_this();
+    delay.alarm.Set(deadline_after(time), [&delay, then](bool) {
+      const std::shared_ptr<RelayedStream> stream = std::move(delay.stream);
+      ((*stream).*then)();
+    });
   }
 
   const RelayOptions& options_;
@@ -187,12 +197,12 @@ class RelayedStream final : public std::enable_shared_from_this<RelayedStream> {
   Dice up_dice_;
   v1::WorkerMessage up_;
   int up_copies_ = 0;
-  grpc::Alarm up_alarm_;
+  Delay up_delay_;
 
   Dice down_dice_;
   v1::ServerMessage down_;
   int down_copies_ = 0;
-  grpc::Alarm down_alarm_;
+  Delay down_delay_;
 
   std::mutex mutex_;
   bool is_over_ = false;  // the server has ended the stream, and the way up starts nothing more
