@@ -15,10 +15,12 @@
 #include <utility>
 #include <vector>
 
+#include "apps/ballast/service_flags.h"
 #include "ballast/identity/certificate_authority.h"
 #include "ballast/kernels/backend.h"
 #include "ballast/robust/registry.h"
 #include "ballast/service/credentials.h"
+#include "ballast/service/plan.h"
 #include "ballast/transport/client.h"
 #include "ballast/transport/endpoint.h"
 
@@ -104,12 +106,12 @@ class Certificates {
     std::string folder = (fs::temp_directory_path() / "ballast-bench-XXXXXX").string();
     if (mkdtemp(folder.data()) == nullptr) return io_error("cannot make a folder for certificates");
     Certificates made(folder);
-    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const auto now = wall_clock();
     BALLAST_TRY(auto authority, identity::CertificateAuthority::init(made.path(), {}, now));
     BALLAST_TRY_STATUS(authority.issue(
         {.name = "main", .kind = identity::Kind::kServer, .hosts = {"127.0.0.1"}}, now));
-    for (std::size_t i = 0; i < workers; ++i) {
-      BALLAST_TRY_STATUS(authority.issue({.name = service::default_names(i + 1).back()}, now));
+    for (const std::string& name : service::default_names(workers)) {
+      BALLAST_TRY_STATUS(authority.issue({.name = name}, now));
     }
     return made;
   }
@@ -131,10 +133,6 @@ class Certificates {
  private:
   std::string folder_;
 };
-
-std::chrono::sys_seconds wall_clock() {
-  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-}
 
 Result<transport::NetworkServer> start_server(const ServeBenchOptions& options,
                                               const std::optional<Certificates>& certificates) {

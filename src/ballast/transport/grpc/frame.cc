@@ -3,7 +3,6 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <grpcpp/support/proto_buffer_reader.h>
-#include <grpcpp/support/proto_buffer_writer.h>
 
 #include <algorithm>
 #include <array>
@@ -15,7 +14,6 @@
 namespace ballast::transport {
 namespace {
 
-using google::protobuf::io::ArrayInputStream;
 using google::protobuf::io::ArrayOutputStream;
 using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::CodedOutputStream;
@@ -60,7 +58,7 @@ grpc::Slice head_of(const wire::Chunk& chunk) {
   return {head.data(), static_cast<std::size_t>(out.ByteCount())};
 }
 
-// Calls release() when gRPC is done with the bytes.
+// Lets go of the owner when gRPC is done with the bytes.
 grpc::Slice borrow(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
   auto* const kept = new std::shared_ptr<const void>(std::move(owner));
   const auto release = [](void* pointer) {
