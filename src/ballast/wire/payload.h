@@ -64,14 +64,15 @@ class PayloadWriter {
 };
 
 // Puts a payload together in memory that was there before. Hostile input is safe: a chunk that does
-// not fit is an error and touches nothing.
+// not fit is an error and touches nothing; one whose checksum is wrong is an error too, and what it
+// was to be written to then holds anything, until the right one is taken.
 class PayloadReader {
  public:
   PayloadReader() = default;
   PayloadReader(std::span<float> target, Encoding encoding)
       : target_(target), encoding_(encoding) {}
 
-  // Cost: two passes over the chunk; bfloat16 takes one more, in memory of its own for one chunk.
+  // Cost: one pass over the chunk; bfloat16 takes one more, in memory of its own for one chunk.
   Status take(const Chunk& chunk);
 
   bool is_complete() const noexcept { return received_ == target_.size(); }

@@ -105,14 +105,19 @@ TEST(Payload, EmptyTornAndTooLargeChunksAreRefused) {
   EXPECT_EQ(reader.received_count(), 0u);
 }
 
-TEST(Payload, AWrongChecksumIsRefusedAndTouchesNothing) {
-  Values memory(4, 7.0f);
-  PayloadReader reader(memory, Encoding::kFloat32);
+TEST(Payload, AWrongChecksumIsRefusedAndTheRightChunkStillFits) {
+  Values memory(6, 7.0f);
+  PayloadReader reader(std::span<float>(memory.data(), 5), Encoding::kFloat32);
+  ASSERT_TRUE(reader.take(chunk_of(0, {9.0f})));
   const Values values = ramp(4);
-  Chunk chunk = chunk_of(0, values);
+  Chunk chunk = chunk_of(1, values);
   chunk.checksum ^= 1u;
   EXPECT_NE(refusal(reader, chunk).find("checksum"), std::string::npos);
-  EXPECT_EQ(memory, Values(4, 7.0f));
+  EXPECT_EQ(reader.received_count(), 1u);
+  EXPECT_FALSE(reader.is_complete());
+  chunk.checksum ^= 1u;
+  ASSERT_TRUE(reader.take(chunk));
+  EXPECT_EQ(memory, (Values{9.0f, 0.0f, 1.0f, 2.0f, 3.0f, 7.0f}));
 }
 
 // As they come from a socket: in pieces that end anywhere.
