@@ -189,7 +189,7 @@ std::vector<Vector> run(const Setting& setting, Watch watch) {
     EXPECT_TRUE(server->step(weighted_mean(rows, counts)).has_value());
     workers[i].on_model(x.back());
     watch(workers[i]);
-    x.emplace_back(server->model().begin(), server->model().end());
+    x.push_back(*server->model());
   }
   return x;
 }

@@ -8,6 +8,7 @@
 #include "ballast/base/check.h"
 #include "ballast/optim/elementwise.h"
 #include "ballast/optim/finite.h"
+#include "ballast/optim/vector_pool.h"
 
 namespace ballast::optim {
 namespace {
@@ -64,37 +65,48 @@ bool take_step(const StepOptions& options, std::uint64_t step, double alpha,
 }
 
 template <typename Real>
+using Shared = std::shared_ptr<const std::vector<Real>>;
+
+template <typename Real>
+Shared<Real> shared(std::vector<Real> values) {
+  return std::make_shared<const std::vector<Real>>(std::move(values));
+}
+
+template <typename Real>
 class SgdServer final : public ServerOptimizer<Real> {
  public:
   SgdServer(StepOptions options, std::vector<Real> start)
-      : options_(std::move(options)), next_w_(start.size()) {
-    state_.w = std::move(start);
+      : options_(std::move(options)), pool_(start.size()), w_(shared(std::move(start))) {}
+
+  const Shared<Real>& model() const noexcept override { return w_; }
+  std::uint64_t version() const noexcept override { return steps_; }
+  ServerStateView<Real> view() const noexcept override {
+    return {.steps = steps_, .w = *w_, .x = {}};
   }
 
-  std::span<const Real> model() const noexcept override { return state_.w; }
-  std::uint64_t version() const noexcept override { return state_.steps; }
-  const ServerState<Real>& state() const noexcept override { return state_; }
-
   Status step(std::span<const Real> direction) override {
-    BALLAST_CHECK(direction.size() == state_.w.size(), "the direction has the wrong size");
-    const std::uint64_t t = state_.steps + 1;
-    if (!take_step<Real>(options_, t, 1.0, direction, state_.w, next_w_)) return refuse_step(t);
-    state_.w.swap(next_w_);
-    state_.steps = t;
+    BALLAST_CHECK(direction.size() == w_->size(), "the direction has the wrong size");
+    const std::uint64_t t = steps_ + 1;
+    auto next = pool_.take();
+    if (!take_step<Real>(options_, t, 1.0, direction, *w_, *next)) return refuse_step(t);
+    w_ = std::move(next);
+    steps_ = t;
     return {};
   }
 
   Status restore(ServerState<Real> state) override {
-    BALLAST_TRY_STATUS(check_vector<Real>(state.w, state_.w.size(), "w"));
+    BALLAST_TRY_STATUS(check_vector<Real>(state.w, w_->size(), "w"));
     BALLAST_TRY_STATUS(check_vector<Real>(state.x, 0, "x"));
-    state_ = std::move(state);
+    w_ = shared(std::move(state.w));
+    steps_ = state.steps;
     return {};
   }
 
  private:
   StepOptions options_;
-  ServerState<Real> state_;
-  std::vector<Real> next_w_;
+  VectorPool<Real> pool_;
+  std::uint64_t steps_ = 0;
+  Shared<Real> w_;
 };
 
 template <typename Real>
@@ -103,44 +115,47 @@ class Mu2Server final : public ServerOptimizer<Real> {
   Mu2Server(StepOptions options, const Averaging& averaging, std::vector<Real> start)
       : options_(std::move(options)),
         averaging_(averaging),
+        pool_(start.size()),
+        w_(start),
         next_w_(start.size()),
-        next_x_(start.size()) {
-    state_.w = start;
-    state_.x = std::move(start);
+        x_(shared(std::move(start))) {}
+
+  const Shared<Real>& model() const noexcept override { return x_; }
+  std::uint64_t version() const noexcept override { return steps_; }
+  ServerStateView<Real> view() const noexcept override {
+    return {.steps = steps_, .w = w_, .x = *x_};
   }
 
-  std::span<const Real> model() const noexcept override { return state_.x; }
-  std::uint64_t version() const noexcept override { return state_.steps; }
-  const ServerState<Real>& state() const noexcept override { return state_; }
-
   Status step(std::span<const Real> direction) override {
-    BALLAST_CHECK(direction.size() == state_.w.size(), "the direction has the wrong size");
-    const std::uint64_t t = state_.steps + 1;
-    if (!take_both_steps(direction, t)) return refuse_step(t);
-    state_.w.swap(next_w_);
-    state_.x.swap(next_x_);
-    state_.steps = t;
+    BALLAST_CHECK(direction.size() == w_.size(), "the direction has the wrong size");
+    const std::uint64_t t = steps_ + 1;
+    auto next_x = pool_.take();
+    if (!take_both_steps(direction, t, *next_x)) return refuse_step(t);
+    w_.swap(next_w_);
+    x_ = std::move(next_x);
+    steps_ = t;
     return {};
   }
 
   Status restore(ServerState<Real> state) override {
-    BALLAST_TRY_STATUS(check_vector<Real>(state.w, state_.w.size(), "w"));
-    BALLAST_TRY_STATUS(check_vector<Real>(state.x, state_.x.size(), "x"));
-    state_ = std::move(state);
+    BALLAST_TRY_STATUS(check_vector<Real>(state.w, w_.size(), "w"));
+    BALLAST_TRY_STATUS(check_vector<Real>(state.x, w_.size(), "x"));
+    w_ = std::move(state.w);
+    x_ = shared(std::move(state.x));
+    steps_ = state.steps;
     return {};
   }
 
  private:
-  // Writes next_w_ and next_x_; without a projection between them, in one pass.
-  bool take_both_steps(std::span<const Real> direction, std::uint64_t t) {
-    const std::span<const Real> w = state_.w, x = state_.x;
+  // Writes next_w_ and next_x; without a projection between them, in one pass.
+  bool take_both_steps(std::span<const Real> direction, std::uint64_t t, std::span<Real> next_x) {
+    const std::span<const Real> w = w_, x = *x_;
     if (!std::holds_alternative<NoProjection>(options_.projection)) {
       return take_step<Real>(options_, t, alpha(t), direction, w, next_w_) &&
-             average(std::span<const Real>(next_w_), x, share_of_newest(t),
-                     std::span<Real>(next_x_));
+             average(std::span<const Real>(next_w_), x, share_of_newest(t), next_x);
     }
     return descend_and_average(w, direction, rate_of(options_, t, alpha(t)), x, share_of_newest(t),
-                               std::span<Real>(next_w_), std::span<Real>(next_x_));
+                               std::span<Real>(next_w_), next_x);
   }
 
   double alpha(std::uint64_t t) const noexcept {
@@ -155,9 +170,11 @@ class Mu2Server final : public ServerOptimizer<Real> {
 
   StepOptions options_;
   Averaging averaging_;
-  ServerState<Real> state_;
-  std::vector<Real> next_w_;  // kept between steps, so that a step allocates nothing
-  std::vector<Real> next_x_;
+  VectorPool<Real> pool_;
+  std::uint64_t steps_ = 0;
+  std::vector<Real> w_;
+  std::vector<Real> next_w_;  // kept between steps
+  Shared<Real> x_;
 };
 
 }  // namespace

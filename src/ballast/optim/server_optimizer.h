@@ -30,13 +30,24 @@ struct ServerState {
   bool operator==(const ServerState&) const = default;
 };
 
+// The same, borrowed.
+template <typename Real>
+struct ServerStateView {
+  std::uint64_t steps = 0;
+  std::span<const Real> w;
+  std::span<const Real> x;
+};
+
 template <typename Real>
 class ServerOptimizer {
  public:
+  using Model = std::shared_ptr<const std::vector<Real>>;
+
   virtual ~ServerOptimizer() = default;
 
-  // x: what the workers compute their next gradients at. Valid until the next step or restore.
-  virtual std::span<const Real> model() const noexcept = 0;
+  // x: what the workers compute their next gradients at. No later step changes it, so whoever needs
+  // it, on any thread and for however long, keeps a copy of the pointer; never null.
+  virtual const Model& model() const noexcept = 0;
 
   // Number of steps taken.
   virtual std::uint64_t version() const noexcept = 0;
@@ -45,11 +56,18 @@ class ServerOptimizer {
   // an error and changes nothing.
   //
   // Requires: direction.size() == model().size().
-  // Cost: a few passes over vectors of that size; allocates nothing when it succeeds.
+  // Cost: one pass over vectors of that size, more with a projection; allocates a model only while
+  // earlier ones are still held.
   virtual Status step(std::span<const Real> direction) = 0;
 
   // Valid until the next step or restore.
-  virtual const ServerState<Real>& state() const noexcept = 0;
+  virtual ServerStateView<Real> view() const noexcept = 0;
+
+  ServerState<Real> state() const {
+    const ServerStateView<Real> now = view();
+    return {
+        .steps = now.steps, .w = {now.w.begin(), now.w.end()}, .x = {now.x.begin(), now.x.end()}};
+  }
 
   // Replaces the state. One of the wrong size or with values that are not finite is an error and
   // changes nothing.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <vector>
 
 #include "ballast/base/rng.h"
@@ -24,7 +25,7 @@ void step(ServerOptimizer<Real>& server, std::vector<Real> direction) {
 
 TEST(Mu2Server, StartsWithTheModelAtTheStart) {
   const auto server = make_mu2_server<float>({}, LinearAverage{}, {1.0f, -2.0f}).value();
-  EXPECT_THAT(server->model(), ElementsAre(1.0f, -2.0f));
+  EXPECT_THAT(*server->model(), ElementsAre(1.0f, -2.0f));
   EXPECT_EQ(server->version(), 0u);
   EXPECT_EQ(server->state().w, server->state().x);
 }
@@ -37,13 +38,13 @@ TEST(Mu2Server, FollowsTheTheoryForThreeSteps) {
   const auto server = make_mu2_server<double>({.eta = 0.1}, LinearAverage{}, {1.0}).value();
   step(*server, {2.0});
   EXPECT_THAT(server->state().w, ElementsAre(DoubleEq(0.8)));
-  EXPECT_THAT(server->model(), ElementsAre(DoubleEq(2.6 / 3)));
+  EXPECT_THAT(*server->model(), ElementsAre(DoubleEq(2.6 / 3)));
   step(*server, {1.0});
   EXPECT_THAT(server->state().w, ElementsAre(DoubleEq(0.6)));
-  EXPECT_THAT(server->model(), ElementsAre(DoubleEq(4.4 / 6)));
+  EXPECT_THAT(*server->model(), ElementsAre(DoubleEq(4.4 / 6)));
   step(*server, {-1.0});
   EXPECT_THAT(server->state().w, ElementsAre(DoubleEq(0.9)));
-  EXPECT_THAT(server->model(), ElementsAre(DoubleEq(0.8)));
+  EXPECT_THAT(*server->model(), ElementsAre(DoubleEq(0.8)));
   EXPECT_EQ(server->version(), 3u);
 }
 
@@ -55,23 +56,23 @@ TEST(Mu2Server, FollowsThePracticeForThreeSteps) {
   const auto server =
       make_mu2_server<double>({.eta = 0.1}, ConstantAverage{.gamma = 0.1}, {1.0}).value();
   step(*server, {2.0});
-  EXPECT_THAT(server->model(), ElementsAre(DoubleEq(0.98)));
+  EXPECT_THAT(*server->model(), ElementsAre(DoubleEq(0.98)));
   step(*server, {1.0});
-  EXPECT_THAT(server->model(), ElementsAre(DoubleEq(0.952)));
+  EXPECT_THAT(*server->model(), ElementsAre(DoubleEq(0.952)));
   step(*server, {-1.0});
   EXPECT_THAT(server->state().w, ElementsAre(DoubleEq(0.8)));
-  EXPECT_THAT(server->model(), ElementsAre(DoubleEq(0.9368)));
+  EXPECT_THAT(*server->model(), ElementsAre(DoubleEq(0.9368)));
 }
 
 TEST(Mu2Server, KeepsTheIterateInTheProjectionSet) {
   const StepOptions options{.eta = 1.0, .projection = Box{0.0, 1.0}};
   const auto server = make_mu2_server<double>(options, LinearAverage{}, {5.0, 0.5}).value();
-  EXPECT_THAT(server->model(), ElementsAre(1.0, 0.5)) << "the start is projected, too";
+  EXPECT_THAT(*server->model(), ElementsAre(1.0, 0.5)) << "the start is projected, too";
 
   step(*server, {-3.0, 3.0});
 
   EXPECT_THAT(server->state().w, ElementsAre(1.0, 0.0));
-  EXPECT_THAT(server->model(), ElementsAre(DoubleEq(1.0), DoubleEq(0.5 / 3)));
+  EXPECT_THAT(*server->model(), ElementsAre(DoubleEq(1.0), DoubleEq(0.5 / 3)));
 }
 
 // Without a projection the iterate and the average move in one pass.
@@ -96,7 +97,7 @@ TEST(SgdServer, FollowsTheScheduleAndSendsTheIterate) {
   const auto server = make_sgd_server<double>(options, {0.0}).value();
   for (const double expected : {-1.0, -1.5, -1.5 - 1.0 / 3.0}) {
     step(*server, {1.0});
-    EXPECT_THAT(server->model(), ElementsAre(DoubleEq(expected)));
+    EXPECT_THAT(*server->model(), ElementsAre(DoubleEq(expected)));
   }
   EXPECT_TRUE(server->state().x.empty());
 }
@@ -130,7 +131,7 @@ TEST(ServerOptimizer, RefusesAStepOfAScheduleThatIsNotFinite) {
   const StepOptions options{.schedule = [](std::uint64_t) { return std::nan(""); }};
   for (const auto& server : float_servers(options, {1.0f})) {
     EXPECT_FALSE(server->step(std::vector<float>{1.0f}).has_value());
-    EXPECT_THAT(server->model(), ElementsAre(1.0f));
+    EXPECT_THAT(*server->model(), ElementsAre(1.0f));
   }
 }
 
@@ -189,6 +190,40 @@ TEST(ServerOptimizer, RefusesOptionsOutOfRange) {
 TEST(ServerOptimizerDeathTest, StopsOnADirectionOfTheWrongSize) {
   const auto server = make_sgd_server<float>({}, {1.0f, 2.0f}).value();
   EXPECT_DEATH((void)server->step(std::vector<float>{1.0f}), "wrong size");
+}
+
+// Whoever was given a model keeps it, however many steps follow.
+TEST(ServerOptimizer, AModelThatIsHeldStaysAsItWas) {
+  const auto mu2 = make_mu2_server<float>({.eta = 0.5}, ConstantAverage{.gamma = 1.0}, {8.0f});
+  const auto sgd = make_sgd_server<float>({.eta = 0.5}, {8.0f});
+  for (ServerOptimizer<float>* const server : {mu2->get(), sgd->get()}) {
+    std::vector<ServerOptimizer<float>::Model> held = {server->model()};
+    for (int t = 0; t < 5; ++t) {
+      step(*server, {1.0f});
+      held.push_back(server->model());
+    }
+    for (std::size_t t = 0; t < held.size(); ++t) {
+      EXPECT_THAT(*held[t], ElementsAre(8.0f - 0.5f * static_cast<float>(t)));
+    }
+  }
+}
+
+TEST(ServerOptimizer, AModelThatIsLetGoIsWrittenAnew) {
+  const auto server = make_sgd_server<float>({}, {1.0f, 2.0f}).value();
+  std::set<const float*> places;
+  for (int t = 0; t < 20; ++t) {
+    step(*server, {1.0f, 1.0f});
+    places.insert(server->model()->data());
+  }
+  EXPECT_LE(places.size(), 2u);
+}
+
+TEST(ServerOptimizer, AModelOutlivesItsOptimizer) {
+  auto server = make_sgd_server<float>({.eta = 1.0}, {1.0f}).value();
+  step(*server, {1.0f});
+  const auto model = server->model();
+  server.reset();
+  EXPECT_THAT(*model, ElementsAre(0.0f));
 }
 
 }  // namespace

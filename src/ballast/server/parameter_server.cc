@@ -38,7 +38,7 @@ ParameterServer::ParameterServer(const ServerOptions& options, ServerParts parts
     : options_(options),
       optimizer_(std::move(parts.optimizer)),
       table_(std::move(parts.rule), std::move(parts.backend), options.worker_count,
-             optimizer_->model().size()),
+             optimizer_->model()->size()),
       workers_(options.worker_count),
       statistics_(options.worker_count),
       counts_(options.worker_count),
@@ -154,9 +154,7 @@ std::vector<robust::RowMeasure> ParameterServer::measure_rows() const {
 }
 
 void ParameterServer::publish() {
-  const std::span<const float> model = optimizer_->model();
-  newest_ = {.version = optimizer_->version(),
-             .values = std::make_shared<const std::vector<float>>(model.begin(), model.end())};
+  newest_ = {.version = optimizer_->version(), .values = optimizer_->model()};
 }
 
 Result<std::vector<float>> ParameterServer::statistics() const {

@@ -72,7 +72,7 @@ class ParameterServer {
 
   // Judges an update and, if it is accepted, steps.
   //
-  // Cost: what RowTable and the optimizer cost; allocates the new snapshot.
+  // Cost: what RowTable and the optimizer cost.
   // Determinism: a function of the state and the arguments, whatever the number of threads.
   Outcome on_update(const Update& update, Instant now = Instant::zero());
 

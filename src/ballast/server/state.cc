@@ -70,7 +70,7 @@ Status check(const ServerState& state, const ServerOptions& options, std::size_t
 }  // namespace
 
 ServerStateView ParameterServer::state() const {
-  const optim::ServerState<float>& optimizer = optimizer_->state();
+  const optim::ServerStateView<float> optimizer = optimizer_->view();
   ServerStateView view = {.accepted_count = accepted_count_,
                           .unknown_count = unknown_count_,
                           .steps = optimizer.steps,
