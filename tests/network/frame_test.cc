@@ -42,7 +42,7 @@ grpc::ByteBuffer in_pieces(const std::string& text, std::size_t size) {
 
 Values values_of(const wire::Chunk& chunk) {
   Values values(chunk.size() / sizeof(float));
-  wire::PayloadReader reader(values, wire::Encoding::kFloat32);
+  wire::PayloadReader reader(values, {}, wire::Encoding::kFloat32);
   wire::Chunk first = chunk;
   first.offset = 0;
   EXPECT_TRUE(reader.take(first));

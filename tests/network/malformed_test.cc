@@ -106,7 +106,7 @@ server::Coordinator trained_coordinator() {
     const auto assignment = coordinator.on_join(worker, server::Memory::kFresh, {});
     Values values(setting().dim);
     for (std::size_t j = 0; j < values.size(); ++j) values[j] = static_cast<float>(worker + j);
-    coordinator.on_update(worker, assignment->ticket, values, {}, {});
+    coordinator.on_update(assignment->ticket, {.worker = worker, .values = values}, {});
   }
   for (std::uint32_t worker = 0; worker < setting().worker_count; ++worker) {
     coordinator.on_join(worker, server::Memory::kKept, {});

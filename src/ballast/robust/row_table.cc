@@ -12,19 +12,15 @@
 namespace ballast::robust {
 namespace {
 
-// Rows that lie a multiple of the page size apart compete for the same few lines of the first-level
-// cache; starting each a few lines later than the one before keeps them apart.
-constexpr std::size_t kStaggerLines = 5;
-constexpr std::size_t kLineFloats = kCacheLineBytes / sizeof(float);
-constexpr std::size_t kPageLines = 64;
-
 Status check_weight(std::size_t row, double weight) {
   if (weight > 0.0 && std::isfinite(weight)) return {};
   return invalid_argument(
       fmt::format("the weight of row {} is {}; it must be positive and finite", row, weight));
 }
 
-std::size_t stagger(std::size_t row) { return row * kStaggerLines % kPageLines * kLineFloats; }
+tl::unexpected<Error> not_finite(std::size_t row) {
+  return invalid_argument(fmt::format("row {} holds a NaN or an infinity", row));
+}
 
 }  // namespace
 
@@ -35,20 +31,32 @@ RowTable::RowTable(RulePointer rule, std::unique_ptr<kernels::Backend> backend,
   result_.resize(dim);
 }
 
-Status RowTable::put(std::size_t row, std::span<const float> values, double weight) {
+Status RowTable::check(std::size_t row, std::size_t size, double weight) const {
   if (row >= slots_.size()) {
     return invalid_argument(fmt::format("row {} is past the last one, {}", row, slots_.size() - 1));
   }
-  if (values.size() != dim_) {
-    return invalid_argument(
-        fmt::format("row {} has {} values instead of {}", row, values.size(), dim_));
+  if (size != dim_) {
+    return invalid_argument(fmt::format("row {} has {} values instead of {}", row, size, dim_));
   }
-  BALLAST_TRY_STATUS(check_weight(row, weight));
-  if (spare_.memory.empty()) spare_ = Row(dim_, stagger(slots_.size()));
-  if (!backend_->copy_finite(values, {spare_.data(), dim_})) {
+  return check_weight(row, weight);
+}
+
+Status RowTable::put(std::size_t row, std::span<const float> values, double weight) {
+  BALLAST_TRY_STATUS(check(row, values.size(), weight));
+  if (spare_.is_empty()) spare_ = RowBuffer(dim_, slots_.size());
+  if (!backend_->copy_finite(values, spare_.values())) {
     median_changes_.forget_old_values();
-    return invalid_argument(fmt::format("row {} holds a NaN or an infinity", row));
+    return not_finite(row);
   }
+  replace_by_spare(row, weight);
+  return {};
+}
+
+Status RowTable::put(std::size_t row, RowBuffer& values, double weight) {
+  BALLAST_TRY_STATUS(check(row, values.values().size(), weight));
+  if (!backend_->all_finite(values.values())) return not_finite(row);
+  if (spare_.is_empty()) spare_ = RowBuffer(dim_, slots_.size());
+  std::swap(values, spare_);
   replace_by_spare(row, weight);
   return {};
 }
@@ -62,12 +70,12 @@ void RowTable::replace_by_spare(std::size_t row, double weight) {
   if (slot.is_filled) {
     std::swap(slot.values, spare_);
     const std::size_t index = index_of(row);
-    pointers_[index] = slot.values.data();
+    pointers_[index] = slot.values.values().data();
     median_changes_.note(index);
     return;
   }
   slot.values = std::move(spare_);
-  spare_ = Row(dim_, stagger(row));
+  spare_ = RowBuffer(dim_, row);
   slot.is_filled = true;
   refill_pointers();
 }
@@ -102,7 +110,7 @@ void RowTable::refill_pointers() {
   for (std::size_t row = 0; row < slots_.size(); ++row) {
     if (!slots_[row].is_filled) continue;
     filled_.push_back(row);
-    pointers_.push_back(slots_[row].values.data());
+    pointers_.push_back(slots_[row].values.values().data());
   }
   const std::size_t m = filled_.size();
   std::vector<double> products(m * m);
@@ -194,7 +202,8 @@ void RowTable::combine(std::span<const double> coefficients, std::span<float> ou
 }
 
 std::span<const float> RowTable::median(const kernels::Weights& weights, std::span<float>) {
-  const auto result = follower_.update(rows(), weights, median_changes_, spare_.view(), *backend_);
+  const auto result =
+      follower_.update(rows(), weights, median_changes_, spare_.values(), *backend_);
   median_changes_.clear();
   return result;
 }

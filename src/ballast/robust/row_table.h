@@ -14,6 +14,7 @@
 
 #include "ballast/base/aligned.h"
 #include "ballast/robust/median_follower.h"
+#include "ballast/robust/row_buffer.h"
 #include "ballast/robust/rule.h"
 
 namespace ballast::robust {
@@ -35,6 +36,10 @@ class RowTable final : private Observed {
   // finite.
   Status put(std::size_t row, std::span<const float> values, double weight);
 
+  // The same without a copy: the table keeps the buffer and leaves another one of the same size,
+  // with values of any kind, in its place. Refused, the buffer stays as it is.
+  Status put(std::size_t row, RowBuffer& values, double weight);
+
   // Changes a weight alone. Refuses for a row that does not exist.
   Status set_weight(std::size_t row, double weight);
 
@@ -46,7 +51,7 @@ class RowTable final : private Observed {
 
   // The row's values, empty if it does not exist; valid until the table changes.
   std::span<const float> row(std::size_t row) const noexcept {
-    return has(row) ? slots_[row].values.view() : std::span<const float>();
+    return has(row) ? slots_[row].values.values() : std::span<const float>();
   }
   const Rule& rule() const noexcept { return *rule_; }
 
@@ -69,19 +74,8 @@ class RowTable final : private Observed {
   std::vector<RowMeasure> measure() const;
 
  private:
-  // One row's memory, starting `offset` floats into its allocation.
-  struct Row {
-    Row() = default;
-    Row(std::size_t dim, std::size_t offset) : memory(offset + dim), start(offset) {}
-    float* data() noexcept { return memory.data() + start; }
-    std::span<const float> view() const noexcept { return std::span(memory).subspan(start); }
-
-    AlignedVector<float> memory;
-    std::size_t start = 0;
-  };
-
   struct Slot {
-    Row values;
+    RowBuffer values;
     double weight = 0.0;
     bool is_filled = false;
     bool has_products = false;
@@ -103,6 +97,7 @@ class RowTable final : private Observed {
 
   kernels::RowsView rows() const noexcept { return {pointers_, dim_}; }
   std::size_t index_of(std::size_t row) const noexcept;
+  Status check(std::size_t row, std::size_t size, double weight) const;
   void replace_by_spare(std::size_t row, double weight);
   void refill_pointers();
   void refresh_products();
@@ -113,7 +108,7 @@ class RowTable final : private Observed {
   std::vector<Slot> slots_;
   std::vector<std::size_t> filled_;     // numbers of the existing rows, in order
   std::vector<const float*> pointers_;  // their values
-  Row spare_;                           // takes the next row; holds what that replaced last was
+  RowBuffer spare_;                     // takes the next row; holds what that replaced last was
   std::vector<double> products_;        // of the existing rows, current where has_products
   AlignedVector<float> centre_;         // of the products; empty: the origin
   MedianFollower follower_;

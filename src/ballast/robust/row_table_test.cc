@@ -39,8 +39,17 @@ class Twins {
   double weight(std::size_t row) const { return weights_[row]; }
   bool has(std::size_t row) const { return !values_[row].empty(); }
 
+  // By turns copied and handed over.
   void put(std::size_t row, std::vector<float> values, double weight) {
-    ASSERT_TRUE(table_.put(row, values, weight));
+    is_handed_over_ = !is_handed_over_;
+    if (is_handed_over_) {
+      if (buffer_.is_empty()) buffer_ = RowBuffer(dim_, values_.size() + 1);
+      std::ranges::copy(values, buffer_.values().begin());
+      ASSERT_TRUE(table_.put(row, buffer_, weight));
+      ASSERT_EQ(buffer_.values().size(), dim_) << "there is other memory in its place";
+    } else {
+      ASSERT_TRUE(table_.put(row, values, weight));
+    }
     values_[row] = std::move(values);
     weights_[row] = weight;
   }
@@ -95,6 +104,8 @@ class Twins {
   RowTable table_;
   std::vector<std::vector<float>> values_;  // empty: the row does not exist
   std::vector<double> weights_;
+  RowBuffer buffer_;
+  bool is_handed_over_ = false;
 };
 
 std::vector<float> normal_row(std::size_t dim, Rng& rng) {
@@ -256,6 +267,25 @@ TEST(RowTable, RefusesWhatIsWrongAndStaysAsItWas) {
 }
 
 // A refused row overwrites the memory in which the median's way of following keeps the old values.
+TEST(RowTable, ARefusedBufferStaysWithItsOwner) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  RowTable table(rule("mean"), kernels::make_cpu_backend(1), 2, 3);
+  RowBuffer wrong(4, 0), right(3, 1);
+  std::ranges::fill(wrong.values(), 1.0f);
+  EXPECT_FALSE(table.put(0, wrong, 1.0));
+  std::ranges::copy(std::vector{1.0f, kInfinity, 3.0f}, right.values().begin());
+  const float* const place = right.values().data();
+  EXPECT_FALSE(table.put(0, right, 1.0));
+  EXPECT_FALSE(table.put(0, right, 0.0));
+  EXPECT_EQ(right.values().data(), place);
+  EXPECT_EQ(right.values()[1], kInfinity);
+  EXPECT_FALSE(table.has(0));
+  right.values()[1] = 2.0f;
+  ASSERT_TRUE(table.put(0, right, 1.0));
+  EXPECT_EQ(table.row(0).data(), place) << "not copied";
+  EXPECT_NE(right.values().data(), place);
+}
+
 TEST(RowTable, FollowsTheMedianThroughRefusedRows) {
   constexpr std::size_t kRows = 9, kDim = 200;
   const std::uint64_t seed = 5;

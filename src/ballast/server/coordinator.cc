@@ -70,21 +70,17 @@ std::optional<Assignment> Coordinator::on_join(std::uint32_t worker, Memory memo
   return issue_newest(worker, now);
 }
 
-Judgement Coordinator::on_update(std::uint32_t worker, const wire::Ticket& ticket,
-                                 std::span<const float> values, std::span<const float> statistics,
-                                 Instant now) {
+Judgement Coordinator::on_update(const wire::Ticket& ticket, Update update, Instant now) {
+  const std::uint32_t worker = update.worker;
   const Verdict verdict = judge(worker, ticket);
   members_[worker].ticket.reset();
   if (verdict != Verdict::kAccepted) {
     server_.refuse(worker, verdict);
     return {.outcome = {.verdict = verdict}, .next = issue_newest(worker, now)};
   }
-  Outcome outcome = server_.on_update({.worker = worker,
-                                       .sequence = ticket.sequence,
-                                       .version = ticket.version,
-                                       .values = values,
-                                       .statistics = statistics},
-                                      now);
+  update.sequence = ticket.sequence;
+  update.version = ticket.version;
+  Outcome outcome = server_.on_update(update, now);
   if (outcome.verdict != Verdict::kAccepted) {
     return {.outcome = std::move(outcome), .next = issue_newest(worker, now)};
   }

@@ -76,10 +76,8 @@ class Coordinator {
   std::optional<Assignment> on_join(std::uint32_t worker, Memory memory, Instant now);
 
   // Judges an update sent under a ticket that was checked to be ours; it may still be old, or
-  // somebody else's.
-  Judgement on_update(std::uint32_t worker, const wire::Ticket& ticket,
-                      std::span<const float> values, std::span<const float> statistics,
-                      Instant now);
+  // somebody else's. The update's worker is who sent it, its sequence and version are the ticket's.
+  Judgement on_update(const wire::Ticket& ticket, Update update, Instant now);
 
   // Counts a refusal decided before there was an update to judge.
   void refuse(std::uint32_t worker, Verdict verdict) { server_.refuse(worker, verdict); }

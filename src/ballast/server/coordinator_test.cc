@@ -62,7 +62,7 @@ class Crowd {
   }
   Verdict send(std::uint32_t worker, const wire::Ticket& ticket, const Values& values,
                Instant now = {}) {
-    Judgement judgement = coordinator.on_update(worker, ticket, values, {}, now);
+    Judgement judgement = coordinator.on_update(ticket, {.worker = worker, .values = values}, now);
     keep(worker, std::move(judgement.next));
     return judgement.outcome.verdict;
   }

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ballast/robust/row_buffer.h"
+
 namespace ballast::server {
 
 // Time since the run began, by the clock of whoever calls: a wall clock, or a simulated one.
@@ -27,6 +29,9 @@ struct Update {
   std::uint64_t version = 0;   // of the model it was computed on
   std::span<const float> values;
   std::span<const float> statistics = {};  // running statistics of batch normalisation
+  // Where the values lie, if the server may keep that memory: it leaves another buffer of the same
+  // size there when it accepts the update. Null: the values are copied.
+  robust::RowBuffer* memory = nullptr;
 };
 
 // Accepted, or the first reason why not. A refused update changes nothing but its own tally.

@@ -27,9 +27,9 @@ Exchange::Exchange(server::Coordinator coordinator, ExchangeOptions options)
       members_(coordinator_.options().names.size()),
       slots_(members_.size()),
       mail_(members_.size()) {
-  // Not cleared: pages that no worker writes to are never touched.
-  for (Slot& slot : slots_) {
-    slot.memory = std::make_unique_for_overwrite<float[]>(dim_ + statistic_count_);
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    slots_[i].values = robust::RowBuffer(dim_, i);
+    slots_[i].statistics.resize(statistic_count_);
   }
   thread_ = std::thread([this] { run(); });
 }
@@ -61,8 +61,7 @@ Status Exchange::begin_update(std::uint32_t worker, const Peer& peer, wire::Enco
   Slot& slot = slots_[worker];
   const std::lock_guard lock(slot.mutex);
   if (slot.owner != &peer || slot.is_busy) return replaced();
-  slot.reader =
-      wire::PayloadReader(std::span(slot.memory.get(), dim_ + statistic_count_), encoding);
+  slot.reader = wire::PayloadReader(slot.values.values(), slot.statistics, encoding);
   return {};
 }
 
@@ -173,13 +172,17 @@ void Exchange::note_refusals(std::uint32_t worker, Verdict verdict, std::uint32_
 
 void Exchange::handle_update(std::uint32_t worker, const Mailbox& mail) {
   Slot& slot = slots_[worker];
-  const std::span<const float> values(slot.memory.get(), dim_);
-  const std::span<const float> statistics(slot.memory.get() + dim_, statistic_count_);
+  std::span<const float> values = slot.values.values();
   // The update of a stream that was replaced meanwhile must not void its successor's ticket.
   const bool is_current = members_[worker].peer == mail.submitted;
   server::Judgement judgement{.outcome = {.verdict = Verdict::kUnasked}, .next = {}};
   if (is_current) {
-    judgement = coordinator_.on_update(worker, mail.ticket, values, statistics, now());
+    judgement = coordinator_.on_update(
+        mail.ticket,
+        {.worker = worker, .values = values, .statistics = slot.statistics, .memory = &slot.values},
+        now());
+    // What was accepted is the row now, and the slot has other memory.
+    if (judgement.outcome.verdict == Verdict::kAccepted) values = coordinator_.server().row(worker);
   } else {
     coordinator_.refuse(worker, Verdict::kUnasked);
   }
@@ -189,7 +192,7 @@ void Exchange::handle_update(std::uint32_t worker, const Mailbox& mail) {
                                                      .ticket = mail.ticket,
                                                      .outcome = judgement.outcome,
                                                      .values = values,
-                                                     .statistics = statistics});
+                                                     .statistics = slot.statistics});
   }
   {
     const std::lock_guard lock(slot.mutex);

@@ -115,7 +115,8 @@ class Exchange {
     std::mutex mutex;
     const Peer* owner = nullptr;
     bool is_busy = false;  // complete and not yet judged
-    std::unique_ptr<float[]> memory;
+    robust::RowBuffer values;
+    std::vector<float> statistics;
     wire::PayloadReader reader;
   };
   struct Ended {

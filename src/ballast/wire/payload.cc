@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little);
 namespace {
 
 // Small enough to be in the first-level cache when it is read for the second time.
-constexpr std::size_t kStrideBytes = 16 * 1024;
+constexpr std::size_t kStrideBytes = 12 * 1024;
 
 // Copies a piece and returns the checksum of it and of all before it.
 std::uint32_t copy_summed(std::span<const std::byte> piece, std::uint32_t before, std::byte* out) {
@@ -95,17 +95,40 @@ Status PayloadReader::check(const Chunk& chunk) const {
                     size, kChunkBytesMax / value_bytes(encoding_), value_bytes(encoding_)));
   }
   const std::size_t count = size / value_bytes(encoding_);
-  if (count > target_.size() - received_) {
-    return invalid_argument(fmt::format("a chunk ends at value {}, the payload at {}",
-                                        received_ + count, target_.size()));
+  const std::size_t total = values_.size() + statistics_.size();
+  if (count > total - received_) {
+    return invalid_argument(
+        fmt::format("a chunk ends at value {}, the payload at {}", received_ + count, total));
   }
   return {};
+}
+
+bool PayloadReader::is_at_seam(std::size_t count) const noexcept {
+  return received_ < values_.size() && count > values_.size() - received_;
+}
+
+// Where the next values are to be written.
+std::span<float> PayloadReader::place_of(std::size_t count) {
+  if (is_at_seam(count)) {
+    seam_.resize(count);
+    return seam_;
+  }
+  return received_ < values_.size() ? values_.subspan(received_, count)
+                                    : statistics_.subspan(received_ - values_.size(), count);
+}
+
+void PayloadReader::split_seam() {
+  const std::span<const float> seam = seam_;
+  const std::size_t head = values_.size() - received_;
+  std::ranges::copy(seam.first(head), values_.last(head).begin());
+  std::ranges::copy(seam.subspan(head), statistics_.begin());
+  seam_ = {};
 }
 
 Status PayloadReader::take(const Chunk& chunk) {
   BALLAST_TRY_STATUS(check(chunk));
   const std::size_t count = chunk.size() / value_bytes(encoding_);
-  const std::span<float> out = target_.subspan(received_, count);
+  const std::span<float> out = place_of(count);
   const bool is_packed = encoding_ != Encoding::kFloat32;
   if (is_packed) halves_.resize(count);
   const auto bytes =
@@ -115,6 +138,7 @@ Status PayloadReader::take(const Chunk& chunk) {
         fmt::format("the checksum of the chunk at value {} is wrong", chunk.offset));
   }
   if (is_packed) from_bfloat16(halves_, out);
+  if (is_at_seam(count)) split_seam();
   received_ += count;
   return {};
 }

@@ -69,21 +69,27 @@ class PayloadWriter {
 class PayloadReader {
  public:
   PayloadReader() = default;
-  PayloadReader(std::span<float> target, Encoding encoding)
-      : target_(target), encoding_(encoding) {}
+  // The values come first, the statistics behind them.
+  PayloadReader(std::span<float> values, std::span<float> statistics, Encoding encoding)
+      : values_(values), statistics_(statistics), encoding_(encoding) {}
 
   // Cost: one pass over the chunk; bfloat16 takes one more, in memory of its own for one chunk.
   Status take(const Chunk& chunk);
 
-  bool is_complete() const noexcept { return received_ == target_.size(); }
+  bool is_complete() const noexcept { return received_ == values_.size() + statistics_.size(); }
   std::size_t received_count() const noexcept { return received_; }
 
  private:
   Status check(const Chunk& chunk) const;
+  bool is_at_seam(std::size_t count) const noexcept;
+  std::span<float> place_of(std::size_t count);
+  void split_seam();
 
-  std::span<float> target_;
+  std::span<float> values_;
+  std::span<float> statistics_;
   Encoding encoding_ = Encoding::kFloat32;
   std::size_t received_ = 0;
+  std::vector<float> seam_;  // a chunk in which the values end and the statistics begin
   std::vector<std::uint16_t> halves_;
 };
 

@@ -31,8 +31,10 @@ void read_chunks(std::span<const std::byte> input) {
   const auto encoding = take<std::uint8_t>(input) % 2 == 0 ? ballast::wire::Encoding::kFloat32
                                                            : ballast::wire::Encoding::kBfloat16;
   const std::size_t size = take<std::uint16_t>(input);
+  const std::size_t values = std::min<std::size_t>(take<std::uint16_t>(input), size);
   std::vector<float> memory(size + 2 * kMargin, 1.0f);
-  ballast::wire::PayloadReader reader(std::span(memory).subspan(kMargin, size), encoding);
+  const auto target = std::span(memory).subspan(kMargin, size);
+  ballast::wire::PayloadReader reader(target.first(values), target.subspan(values), encoding);
   while (!input.empty()) {
     const auto is_in_order = take<std::uint8_t>(input) % 4 != 0;
     const std::uint64_t offset = is_in_order ? reader.received_count() : take<std::uint64_t>(input);

@@ -192,7 +192,7 @@ class Client::Body {
     header_ = message.model();
     const auto encoding = from_message(header_.encoding());
     if (!encoding) return trouble(encoding.error().message);
-    wire::PayloadReader reader(model_, *encoding);
+    wire::PayloadReader reader(model_, {}, *encoding);
     while (!reader.is_complete()) {
       BALLAST_TRY_STATUS(stream_->read(incoming_, options_.transfer_max));
       if (incoming_.chunk() == nullptr) return trouble("the server answers out of turn");
