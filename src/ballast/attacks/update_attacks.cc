@@ -1,11 +1,13 @@
 #include "ballast/attacks/update_attacks.h"
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 #include "ballast/attacks/weighted_moments.h"
 #include "ballast/base/check.h"
 #include "ballast/base/rng.h"
+#include "ballast/base/target_clones.h"
 
 namespace ballast::attacks {
 namespace {
@@ -13,12 +15,16 @@ namespace {
 // The purpose of this room's random numbers; part of what a seed means, never renumbered.
 constexpr std::uint32_t kGaussianPurpose = 0xA77A'0001;
 
+BALLAST_CLONES void scale(double factor, float* values, std::size_t count) {
+  for (std::size_t j = 0; j < count; ++j) values[j] = saturate(factor * values[j] + 0.0);  // no -0
+}
+
 class Scaled final : public Attack {
  public:
   explicit Scaled(double factor) : factor_(factor) {}
 
   void change_update(const worker::SampleKey&, std::span<float> update) const override {
-    for (float& value : update) value = saturate(factor_ * value + 0.0);  // never -0
+    scale(factor_, update.data(), update.size());
   }
 
  private:

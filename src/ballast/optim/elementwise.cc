@@ -3,15 +3,7 @@
 #include <cstddef>
 #include <limits>
 
-// Compiles a function for several instruction sets; the loader picks the best one. Highway would do
-// the same with more ceremony; these loops vectorise by themselves. Sanitizers instrument the code
-// that picks before they are ready for it, so they get the plain version.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define BALLAST_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define BALLAST_CLONES
-#endif
+#include "ballast/base/target_clones.h"
 
 namespace ballast::optim {
 namespace {
