@@ -142,11 +142,11 @@ class TestWorker {
     const std::uint64_t sample = (estimator_.updates() + 1) * kWorkers + id_;
     Vector previous;
     if (estimator_.needs_previous_gradient()) previous = gradient(x_before_, sample, noise_);
-    ASSERT_TRUE(estimator_.update(gradient(x, sample, noise_), previous, update_).has_value());
+    ASSERT_TRUE(estimator_.update(gradient(x, sample, noise_), previous).has_value());
     x_before_ = x;
   }
 
-  const Vector& update() const { return update_; }
+  const Vector& update() const { return estimator_.state().direction; }
   const Vector& query() const { return x_before_; }
 
  private:
@@ -154,7 +154,6 @@ class TestWorker {
   std::size_t id_;
   double noise_;
   Vector x_before_;
-  Vector update_ = Vector(kDim);
 };
 
 EstimatorOptions estimator_of(const Setting& setting) {

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "ballast/base/check.h"
@@ -44,7 +43,8 @@ Result<Estimator<Real>> Estimator<Real>::make(const EstimatorOptions& options, s
 }
 
 template <typename Real>
-Estimator<Real>::Estimator(const EstimatorOptions& options, std::size_t dim) : options_(options) {
+Estimator<Real>::Estimator(const EstimatorOptions& options, std::size_t dim)
+    : options_(options), next_(dim) {
   state_.direction.resize(dim);
 }
 
@@ -62,18 +62,18 @@ bool Estimator<Real>::needs_previous_gradient() const {
 }
 
 template <typename Real>
-Status Estimator<Real>::update(std::span<const Real> gradient,
-                               std::span<const Real> previous_gradient, std::span<Real> out) {
+Result<std::span<const Real>> Estimator<Real>::update(std::span<const Real> gradient,
+                                                      std::span<const Real> previous_gradient) {
   const std::span<const Real> reference = needs_previous_gradient() ? previous_gradient : gradient;
-  BALLAST_CHECK(gradient.size() == dim() && reference.size() == dim() && out.size() == dim(),
-                "a gradient or the update has the wrong size");
-  const double kept = keep();
-  if (!correct(gradient, std::span<const Real>(state_.direction), reference, kept, out)) {
+  BALLAST_CHECK(gradient.size() == dim() && reference.size() == dim(),
+                "a gradient has the wrong size");
+  const std::span<const Real> before = state_.direction;
+  if (!correct(gradient, before, reference, keep(), std::span<Real>(next_))) {
     return not_finite(fmt::format("update {} is not finite", state_.updates + 1));
   }
-  std::ranges::copy(out, state_.direction.begin());
+  state_.direction.swap(next_);
   ++state_.updates;
-  return {};
+  return state_.direction;
 }
 
 template <typename Real>

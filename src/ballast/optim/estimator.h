@@ -70,13 +70,14 @@ class Estimator {
   // Whether the next update needs the gradient of its sample at the previous model as well.
   bool needs_previous_gradient() const;
 
-  // Writes the next update to `out`. An update that is not finite is an error and leaves the
-  // estimator as it was, so one bad sample does not spoil the updates after it.
+  // Makes the next update; valid until the one after it, or a restore. An update that is not finite
+  // is an error and leaves the estimator as it was, so one bad sample does not spoil the updates
+  // after it.
   //
-  // Requires: gradient and out have dim() values; so has previous_gradient, the same sample's
-  // gradient at the previous update's model, if needs_previous_gradient(), else it is not read.
-  Status update(std::span<const Real> gradient, std::span<const Real> previous_gradient,
-                std::span<Real> out);
+  // Requires: gradient has dim() values; so has previous_gradient, the same sample's gradient at
+  // the previous update's model, if needs_previous_gradient(), else it is not read.
+  Result<std::span<const Real>> update(std::span<const Real> gradient,
+                                       std::span<const Real> previous_gradient);
 
   const EstimatorState<Real>& state() const noexcept { return state_; }
 
@@ -90,6 +91,7 @@ class Estimator {
 
   EstimatorOptions options_;
   EstimatorState<Real> state_;
+  std::vector<Real> next_;  // kept between updates
 };
 
 }  // namespace ballast::optim

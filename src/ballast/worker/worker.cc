@@ -41,8 +41,7 @@ Worker::Worker(const WorkerOptions& options, GradientSource& source, const Behav
       estimator_(std::move(estimator)),
       statistics_(source.initial_statistics().begin(), source.initial_statistics().end()),
       gradient_(source.dim()),
-      previous_gradient_(source.dim()),
-      values_(source.dim()) {}
+      previous_gradient_(source.dim()) {}
 
 Status Worker::check(const Model& model) const {
   if (model.values.size() != estimator_.dim()) {
@@ -55,9 +54,9 @@ Status Worker::check(const Model& model) const {
   return {};
 }
 
-// Fills values_ with the honest update and next_statistics_; returns the loss. The statistics move
-// with the model just received only: the second gradient looks at the same sample again.
-Result<double> Worker::compute(std::span<const float> model, const Sample& sample) {
+// Makes the honest update, and next_statistics_. The statistics move with the model just received
+// only: the second gradient looks at the same sample again.
+Result<Worker::Computed> Worker::compute(std::span<const float> model, const Sample& sample) {
   next_statistics_ = statistics_;
   BALLAST_TRY(const double loss, source_->gradient(model, sample, gradient_, next_statistics_));
   if (!optim::all_finite<float>(next_statistics_)) {
@@ -67,8 +66,8 @@ Result<double> Worker::compute(std::span<const float> model, const Sample& sampl
     BALLAST_TRY([[maybe_unused]] const double previous_loss,
                 source_->gradient(previous_model_, sample, previous_gradient_, {}));
   }
-  BALLAST_TRY_STATUS(estimator_.update(gradient_, previous_gradient_, values_));
-  return loss;
+  BALLAST_TRY(const auto values, estimator_.update(gradient_, previous_gradient_));
+  return Computed{.loss = loss, .values = values};
 }
 
 Result<Update> Worker::on_model(const Model& model) {
@@ -76,15 +75,19 @@ Result<Update> Worker::on_model(const Model& model) {
   const std::uint64_t sequence = estimator_.updates() + 1;
   const Sample sample{.key = {.seed = seed_, .worker = id_, .step = sequence},
                       .label_map = label_map_};
-  BALLAST_TRY(const double loss, compute(model.values, sample));
+  BALLAST_TRY(Computed computed, compute(model.values, sample));
   previous_model_.assign(model.values.begin(), model.values.end());
   statistics_.swap(next_statistics_);
-  if (behaviour_ != nullptr) behaviour_->change_update(sample.key, values_);
+  if (behaviour_ != nullptr) {
+    changed_.assign(computed.values.begin(), computed.values.end());
+    behaviour_->change_update(sample.key, changed_);
+    computed.values = changed_;
+  }
   return Update{.sequence = sequence,
                 .version = model.version,
-                .values = values_,
+                .values = computed.values,
                 .statistics = statistics_,
-                .loss = loss};
+                .loss = computed.loss};
 }
 
 WorkerState Worker::state() const {

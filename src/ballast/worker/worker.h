@@ -70,7 +70,11 @@ class Worker {
   Worker(const WorkerOptions& options, GradientSource& source, const Behaviour* behaviour,
          std::vector<int> label_map, optim::Estimator<float> estimator);
   Status check(const Model& model) const;
-  Result<double> compute(std::span<const float> model, const Sample& sample);
+  struct Computed {
+    double loss = 0.0;
+    std::span<const float> values;
+  };
+  Result<Computed> compute(std::span<const float> model, const Sample& sample);
 
   std::uint64_t seed_;
   std::uint32_t id_;
@@ -85,7 +89,7 @@ class Worker {
   std::vector<float> gradient_;
   std::vector<float> previous_gradient_;
   std::vector<float> next_statistics_;
-  std::vector<float> values_;
+  std::vector<float> changed_;  // by the behaviour
 };
 
 }  // namespace ballast::worker
