@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ballast/base/check.h"
+#include "ballast/transport/grpc/handoff.h"
 
 namespace ballast::transport {
 namespace {
@@ -58,14 +59,22 @@ grpc::Slice head_of(const wire::Chunk& chunk) {
   return {head.data(), static_cast<std::size_t>(out.ByteCount())};
 }
 
+struct Loan {
+  std::shared_ptr<const void> owner;
+  Handoff to_grpc;
+};
+
 // Lets go of the owner when gRPC is done with the bytes.
 grpc::Slice borrow(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
-  auto* const kept = new std::shared_ptr<const void>(std::move(owner));
+  auto* const loan = new Loan{.owner = std::move(owner), .to_grpc = {}};
   const auto release = [](void* pointer) {
-    delete static_cast<std::shared_ptr<const void>*>(pointer);
+    auto* const over = static_cast<Loan*>(pointer);
+    over->to_grpc.take();
+    delete over;
   };
+  loan->to_grpc.give();
   // gRPC does not write to what it sends, though the type does not say so.
-  return {const_cast<std::byte*>(bytes.data()), bytes.size(), release, kept};
+  return {const_cast<std::byte*>(bytes.data()), bytes.size(), release, loan};
 }
 
 // The beginning of a frame that holds a chunk as we write it: everything before the values.

@@ -16,6 +16,7 @@
 #include "ballast/transport/grpc/credentials.h"
 #include "ballast/transport/grpc/deadline.h"
 #include "ballast/transport/grpc/flow.h"
+#include "ballast/transport/grpc/handoff.h"
 #include "ballast/transport/grpc/hmac.h"
 #include "ballast/transport/grpc/session.h"
 #include "ballast/transport/grpc/silence.h"
@@ -37,8 +38,15 @@ class Refusal final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
  public:
   explicit Refusal(const std::string& message) {
     Finish({grpc::StatusCode::PERMISSION_DENIED, message});
+    begun_.give();  // gRPC has not seen us yet
   }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    begun_.take();
+    delete this;
+  }
+
+ private:
+  Handoff begun_;
 };
 
 // Who is on the other end: the certificate says it, or, without TLS, a header.
@@ -82,6 +90,7 @@ class Service final
   // Told where enrolled workers come from.
   Service(Desk& desk, Trust trust) : desk_(desk), trust_(std::move(trust)) {
     desk_.on_done = [this](Session* session) {
+      const Reaction reaction(connected_, shut_down_);
       const std::lock_guard lock(mutex_);
       sessions_.erase(session);
     };
@@ -89,6 +98,7 @@ class Service final
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Train(
       grpc::CallbackServerContext* context) override {
+    const Reaction reaction(connected_, shut_down_);
     auto identity = identify(desk_.options, *desk_.exchange, *context);
     if (!identity) {
       ++desk_.streams_refused;
@@ -105,6 +115,10 @@ class Service final
     return session.get();
   }
 
+  // Connections come before their streams, and all streams end before the server is gone.
+  void on_connection() noexcept { connected_.give(); }
+  void on_shutdown() noexcept { shut_down_.take(); }
+
   std::vector<std::shared_ptr<Session>> sessions() {
     const std::lock_guard lock(mutex_);
     std::vector<std::shared_ptr<Session>> all;
@@ -115,6 +129,8 @@ class Service final
  private:
   Desk& desk_;
   Trust trust_;
+  Handoff connected_;
+  Handoff shut_down_;
   std::mutex mutex_;
   std::unordered_map<Session*, std::shared_ptr<Session>> sessions_;
 };
@@ -186,6 +202,7 @@ class NetworkServer::Body {
     if (server_) server_->Shutdown(deadline_after(kStopGrace));
     if (sweeper_.joinable()) sweeper_.join();
     server_.reset();
+    service_.on_shutdown();
   }
 
   NetworkCounts counts() const {
@@ -209,6 +226,7 @@ class NetworkServer::Body {
   void take(int descriptor) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     connection.fd = descriptor;
+    service_.on_connection();
     acceptor_->HandleNewConnection(&connection);
   }
 

@@ -40,16 +40,26 @@ grpc::Status status_of(Close why) {
 Session::Session(Desk& desk, grpc::CallbackServerContext& context, StreamIdentity identity)
     : desk_(desk), context_(context), identity_(std::move(identity)), phase_since_(Clock::now()) {}
 
-void Session::start() { StartRead(&incoming_); }
+void Session::start() {
+  begun_.give();
+  read_next();
+}
+
+void Session::read_next() {
+  read_.give();
+  StartRead(&incoming_);
+}
 
 void Session::OnReadDone(bool ok) {
+  const Reaction reaction(begun_, over_);
+  read_.take();
   Handled handled =
       ok ? handle() : Handled(refusal(StatusCode::CANCELLED, "the worker ended the stream"));
   const std::lock_guard lock(mutex_);
   if (!handled) {
     finish(std::move(handled).error());
   } else if (!end_) {
-    StartRead(&incoming_);
+    read_next();
   }
 }
 
@@ -236,6 +246,7 @@ v1::ModelHeader Session::header_of(const server::Assignment& assignment) const {
 }
 
 void Session::OnWriteDone(bool ok) {
+  const Reaction reaction(begun_, over_);
   const std::lock_guard lock(mutex_);
   is_writing_ = false;
   outgoing_.Clear();
@@ -263,11 +274,13 @@ void Session::finish_now(grpc::Status status) {
 }
 
 void Session::OnCancel() {
+  const Reaction reaction(begun_, over_);
   const std::lock_guard lock(mutex_);
   finish({StatusCode::CANCELLED, "the worker is gone"});
 }
 
 void Session::OnDone() {
+  over_.take();
   const std::shared_ptr<Session> self = shared_from_this();
   if (has_joined_) desk_.exchange->end(identity_.worker, self, has_left_);
   desk_.on_done(this);

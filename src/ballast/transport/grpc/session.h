@@ -25,6 +25,7 @@
 
 #include "ballast/transport/exchange.h"
 #include "ballast/transport/grpc/frame.h"
+#include "ballast/transport/grpc/handoff.h"
 #include "ballast/transport/grpc/messages.h"
 #include "ballast/transport/server.h"
 #include "ballast/wire/ticket.h"
@@ -98,6 +99,7 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   Handled on_chunk(const wire::Chunk& chunk);
   grpc::Status check(const v1::Join& join) const;
 
+  void read_next();
   Phase turn();
   void enter(Phase phase);
   bool is_stalled(Clock::time_point now) const;
@@ -116,7 +118,11 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   grpc::CallbackServerContext& context_;
   const StreamIdentity identity_;
 
-  // Touched in turns, by reads only.
+  Handoff begun_;  // from start() to each reaction
+  Handoff over_;   // from each reaction to OnDone()
+
+  // Touched in turns: by start(), each OnReadDone() and, at last, OnDone().
+  Handoff read_;
   grpc::ByteBuffer incoming_;
   Opened<v1::WorkerMessage> opened_;
   wire::Ticket ticket_;
