@@ -40,11 +40,10 @@ function(ballast_library NAME)
   endif()
 endfunction()
 
-# Under the thread sanitizer only what starts threads, or is called from several, is tested; not
-# gRPC, which is not compiled for it and so shows it races that are none.
+# Under the thread sanitizer only what starts threads, or is called from several, is tested.
 set(BALLAST_THREADED_TESTS
-  base_test exchange_test experiment_test identity_test kernels_test learn_test progress_test
-  records_test robust_test sim_test)
+  base_test exchange_test experiment_test identity_test kernels_test learn_test network_test
+  progress_test records_test robust_test sim_test)
 
 # ballast_test(NAME SOURCES ... DEPS ... [LABEL unit]): a GoogleTest program, one ctest test per
 # TEST.

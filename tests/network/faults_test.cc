@@ -170,7 +170,7 @@ TEST_F(Faulty, WorkersReachTheOptimumThroughLossDelayAndDuplication) {
 // here has two chunks; the next one knows nothing of it.
 TEST_F(Faulty, WorkersDieInTheMiddleOfUpdatesAndTheRunGoesOn) {
   SCOPED_TRACE("seed " + std::to_string(kSeed));
-  setting.dim = 300'000;
+  setting.dim = 300'000 / kSlowness;
   version_min = 60;
   start(tenth_of_each());
   std::atomic<int> lives = 0;

@@ -11,6 +11,7 @@
 #include "ballast/base/rng.h"
 #include "ballast/transport/grpc/credentials.h"
 #include "ballast/transport/grpc/deadline.h"
+#include "ballast/transport/grpc/handoff.h"
 #include "ballast/wire/limits.h"
 #include "proto/ballast/v1/parameter_server.grpc.pb.h"
 
@@ -75,15 +76,20 @@ using BackReactor = grpc::ClientBidiReactor<v1::WorkerMessage, v1::ServerMessage
 //
 // The way down, from server to client, always ends with a read that fails at the back, whatever
 // breaks; after that nothing is started any more but the front's Finish().
+//
+// Thread-safety: every reaction works behind mutex_.
 class RelayedStream final : public std::enable_shared_from_this<RelayedStream> {
  public:
-  RelayedStream(const RelayOptions& options, Tally& tally, std::uint64_t number)
+  // `over` is given when nothing of the stream is left to do.
+  RelayedStream(const RelayOptions& options, Tally& tally, std::uint64_t number, Handoff& over)
       : options_(options),
+        over_(over),
         up_dice_(options.to_server, {.seed = options.seed, .owner = 0, .step = number}, tally),
         down_dice_(options.to_worker, {.seed = options.seed, .owner = 1, .step = number}, tally) {}
 
   // Requires: a shared_ptr owns this.
   FrontReactor* start(const grpc::CallbackServerContext& context) {
+    const std::lock_guard lock(mutex_);
     self_ = shared_from_this();
     const auto name = context.client_metadata().find(kNameHeader);
     if (name != context.client_metadata().end()) {
@@ -93,6 +99,8 @@ class RelayedStream final : public std::enable_shared_from_this<RelayedStream> {
         options_.server, grpc::InsecureChannelCredentials(), channel_arguments()));
     stub_->async()->Train(&back_context_, &back_);
     back_.AddHold();  // the way up starts writes from the front's reactions
+    back_.begun.give();
+    front_.begun.give();
     back_.StartRead(&down_);
     back_.StartCall();
     front_.StartRead(&up_);
@@ -102,23 +110,52 @@ class RelayedStream final : public std::enable_shared_from_this<RelayedStream> {
  private:
   struct Front final : FrontReactor {
     explicit Front(RelayedStream& owner) : stream(owner) {}
-    void OnReadDone(bool ok) override { stream.on_up_read(ok); }
-    void OnWriteDone(bool ok) override { stream.on_down_written(ok); }
-    void OnCancel() override { stream.back_context_.TryCancel(); }
-    void OnDone() override { stream.self_.reset(); }
+    void OnReadDone(bool ok) override { self().on_up_read(ok); }
+    void OnWriteDone(bool ok) override { self().on_down_written(ok); }
+    void OnCancel() override { self().on_cancel(); }
+    void OnDone() override { self().on_done(); }
+    RelayedStream& self() {
+      begun.take();
+      return stream;
+    }
     RelayedStream& stream;
+    Handoff begun;
   };
   struct Back final : BackReactor {
     explicit Back(RelayedStream& owner) : stream(owner) {}
-    void OnReadDone(bool ok) override { stream.on_down_read(ok); }
-    void OnWriteDone(bool ok) override { stream.on_up_written(ok); }
-    void OnDone(const grpc::Status& status) override { stream.front_.Finish(status); }
+    void OnReadDone(bool ok) override { self().on_down_read(ok); }
+    void OnWriteDone(bool ok) override { self().on_up_written(ok); }
+    void OnDone(const grpc::Status& status) override { self().on_server_done(status); }
+    RelayedStream& self() {
+      begun.take();
+      return stream;
+    }
     RelayedStream& stream;
+    Handoff begun;
   };
 
-  void on_up_read(bool ok) {
-    if (!ok) {
+  void on_cancel() {
+    const std::lock_guard lock(mutex_);
+    back_context_.TryCancel();
+  }
+
+  void on_server_done(const grpc::Status& status) {
+    const std::lock_guard lock(mutex_);
+    front_.Finish(status);
+  }
+
+  void on_done() {
+    std::shared_ptr<RelayedStream> self;
+    {
       const std::lock_guard lock(mutex_);
+      self.swap(self_);
+    }
+    over_.give();
+  }
+
+  void on_up_read(bool ok) {
+    const std::lock_guard lock(mutex_);
+    if (!ok) {
       if (!is_over_) back_.StartWritesDone();
       return;
     }
@@ -130,11 +167,12 @@ class RelayedStream final : public std::enable_shared_from_this<RelayedStream> {
 
   // A write that failed is the server's end of the stream, which the way down hears of.
   void on_up_written(bool ok) {
+    const std::lock_guard lock(mutex_);
     if (ok) pass_up();
   }
 
+  // Requires: mutex_ is held, as for what follows.
   void pass_up() {
-    const std::lock_guard lock(mutex_);
     if (is_over_) return;
     if (up_copies_-- > 0) {
       back_.StartWrite(&up_);
@@ -144,11 +182,9 @@ class RelayedStream final : public std::enable_shared_from_this<RelayedStream> {
   }
 
   void on_down_read(bool ok) {
+    const std::lock_guard lock(mutex_);
     if (!ok) {
-      {
-        const std::lock_guard lock(mutex_);
-        is_over_ = true;
-      }
+      is_over_ = true;
       return back_.RemoveHold();
     }
     const Fate fate = down_dice_.draw();
@@ -157,6 +193,7 @@ class RelayedStream final : public std::enable_shared_from_this<RelayedStream> {
   }
 
   void on_down_written(bool ok) {
+    const std::lock_guard lock(mutex_);
     if (!ok) {
       back_context_.TryCancel();
       down_copies_ = 0;
@@ -175,20 +212,28 @@ class RelayedStream final : public std::enable_shared_from_this<RelayedStream> {
   // An alarm keeps what it calls until it is set again, so the call itself must not own us.
   struct Delay {
     grpc::Alarm alarm;
+    Handoff set;
     std::shared_ptr<RelayedStream> stream;  // while it runs
+    void (RelayedStream::*then)() = nullptr;
   };
 
   void after(milliseconds time, Delay& delay, void (RelayedStream::*then)()) {
     if (time == milliseconds(0)) return (this->*then)();
     delay.stream = shared_from_this();
-    delay.alarm.Set(deadline_after(time), [&delay, then](bool) {
+    delay.then = then;
+    delay.set.give();
+    delay.alarm.Set(deadline_after(time), [&delay](bool) {
+      delay.set.take();
       const std::shared_ptr<RelayedStream> stream = std::move(delay.stream);
-      ((*stream).*then)();
+      const std::lock_guard lock(stream->mutex_);
+      ((*stream).*delay.then)();
     });
   }
 
   const RelayOptions& options_;
+  Handoff& over_;
   std::shared_ptr<RelayedStream> self_;  // until the front is done
+  std::mutex mutex_;
   std::unique_ptr<v1::ParameterServer::Stub> stub_;
   grpc::ClientContext back_context_;
   Front front_{*this};
@@ -204,7 +249,6 @@ class RelayedStream final : public std::enable_shared_from_this<RelayedStream> {
   int down_copies_ = 0;
   Delay down_delay_;
 
-  std::mutex mutex_;
   bool is_over_ = false;  // the server has ended the stream, and the way up starts nothing more
 };
 
@@ -217,19 +261,27 @@ class FaultyRelay::Body final : public v1::ParameterServer::CallbackService {
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
     builder.SetMaxReceiveMessageSize(wire::kMessageBytesMax);
     builder.RegisterService(this);
+    begun_.give();
     server_ = builder.BuildAndStart();
     BALLAST_CHECK(server_ != nullptr, "a relay can listen on loopback");
   }
-  ~Body() override { server_->Shutdown(deadline_after(milliseconds(0))); }
+  ~Body() override {
+    server_->Shutdown(deadline_after(milliseconds(0)));
+    over_.take();
+  }
 
   FrontReactor* Train(grpc::CallbackServerContext* context) override {
-    return std::make_shared<RelayedStream>(options_, tally_, tally_.streams++)->start(*context);
+    const Reaction reaction(begun_, over_);
+    return std::make_shared<RelayedStream>(options_, tally_, tally_.streams++, over_)
+        ->start(*context);
   }
 
   int port() const { return port_; }
   const Tally& tally() const { return tally_; }
 
  private:
+  Handoff begun_;  // from the start to each stream
+  Handoff over_;   // from each stream to the end
   RelayOptions options_;
   Tally tally_;
   int port_ = 0;

@@ -57,8 +57,8 @@ class Hostile : public testing::Test {
 
   static NetworkLimits hasty_limits() {
     NetworkLimits limits;
-    limits.handshake_max = milliseconds(500);
-    limits.stall_grace = milliseconds(500);
+    limits.handshake_max = kSlowness * milliseconds(500);
+    limits.stall_grace = kSlowness * milliseconds(500);
     limits.bytes_per_second_min = std::uint64_t{1} << 30;
     return limits;
   }
@@ -214,7 +214,7 @@ TEST_F(Hostile, AWorkerThatDoesNotReadIsDropped) {
   server = start_server(setting);
   RawWorker worker(server, "w0");
   worker.send(RawWorker::join_message(setting));
-  for (int i = 0; i < 300 && server.counts().streams_stalled == 0; ++i) {
+  for (int i = 0; i < 300 * kSlowness && server.counts().streams_stalled == 0; ++i) {
     std::this_thread::sleep_for(milliseconds(10));
   }
   EXPECT_EQ(server.counts().streams_stalled, 1u);

@@ -17,6 +17,13 @@ namespace ballast::transport {
 
 using Values = std::vector<float>;
 
+// How many times slower than others this build is: limits of time are so much longer.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr int kSlowness = 4;
+#else
+inline constexpr int kSlowness = 1;
+#endif
+
 struct TestSetting {
   std::size_t dim = 8;
   std::size_t statistic_count = 0;
