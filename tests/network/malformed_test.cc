@@ -33,6 +33,8 @@ TestSetting setting() {
   // Little, so that what should be within it shows.
   setting.network.limits.memory_bytes_max = std::size_t{32} << 20;
   setting.network.limits.connections_max = 64;
+  // The attackers keep their connections, so that each refusal can be counted.
+  setting.network.limits.strange_bytes_max = std::uint64_t{1} << 40;
   setting.network.run = "test-run";
   setting.network.schema_hash = kTestSchema;
   return setting;

@@ -41,13 +41,22 @@ std::string length(std::size_t size) {
   return text + char(size);
 }
 
-// HPACK: a literal that nobody remembers.
-std::string field(std::string_view name, std::string_view value) {
-  std::string text(1, '\0');
+// HPACK: a literal that nobody remembers, or that the server shall.
+std::string field(std::string_view name, std::string_view value, bool is_remembered = false) {
+  std::string text(1, is_remembered ? '\x40' : '\0');
   for (const std::string_view part : {name, value}) {
     text += length(part.size());
     text += part;
   }
+  return text;
+}
+
+std::string frame(int type, int flags, std::uint32_t stream, std::string_view body) {
+  std::string text = big_endian(body.size(), 3);
+  text += char(type);
+  text += char(flags);
+  text += big_endian(stream, 4);
+  text += body;
   return text;
 }
 
@@ -96,7 +105,7 @@ Http2Connection::Fields Http2Connection::call_fields(const std::string& worker) 
 bool Http2Connection::open(const Fields& fields) {
   std::string block;
   for (const auto& [name, value] : fields) block += field(name, value);
-  stream_ = std::exchange(next_stream_, next_stream_ + 2);
+  stream_ = next_stream();
   stream_window_ = initial_window_;
   is_ended_ = false;
   received_.clear();
@@ -109,6 +118,28 @@ bool Http2Connection::open(const Fields& fields) {
     if (rest.empty()) return true;
   }
   return false;
+}
+
+bool Http2Connection::open_remembered(const Fields& fields) {
+  constexpr std::size_t kNewestEntry = 62;  // of what was remembered; older ones count up
+  std::string block;
+  remembered_.clear();
+  for (const auto& [name, value] : fields) {
+    block += field(name, value, true);
+    remembered_ += char(0x80 | (kNewestEntry + fields.size() - 1 - remembered_.size()));
+  }
+  stream_ = next_stream();
+  return put_frame(kHeaders, kEndHeaders, stream_, block);
+}
+
+bool Http2Connection::open_again(int count, std::string_view data) {
+  std::string frames;
+  for (int i = 0; i < count; ++i) {
+    stream_ = next_stream();
+    frames += frame(kHeaders, kEndHeaders, stream_, remembered_);
+    if (!data.empty()) frames += frame(kData, kEndStream, stream_, data);
+  }
+  return put(frames);
 }
 
 bool Http2Connection::send_data(std::string_view bytes, bool is_last) {
@@ -178,12 +209,7 @@ bool Http2Connection::get(std::string& bytes) {
 }
 
 bool Http2Connection::put_frame(int type, int flags, std::uint32_t stream, std::string_view body) {
-  std::string frame = big_endian(body.size(), 3);
-  frame += char(type);
-  frame += char(flags);
-  frame += big_endian(stream, 4);
-  frame += body;
-  return put(frame);
+  return put(frame(type, flags, stream, body));
 }
 
 bool Http2Connection::read_frame() {

@@ -39,6 +39,11 @@ class Http2Connection {
   // Begins a new stream and forgets the one before. False if the connection is gone, as below.
   bool open(const Fields& fields);
 
+  // Begins a stream with fields that the server remembers, and so many more with the same fields,
+  // sixteen bytes each if there are seven of them.
+  bool open_remembered(const Fields& fields);
+  bool open_again(int count, std::string_view data = {});
+
   // Sends bytes of the stream as fast as the server lets them through, then maybe its end.
   bool send_data(std::string_view bytes, bool is_last = false);
 
@@ -73,6 +78,7 @@ class Http2Connection {
   void take_frame(int type, int flags, std::uint32_t stream, const std::string& body);
   void take_settings(std::string_view body);
   bool put_frame(int type, int flags, std::uint32_t stream, std::string_view body);
+  std::uint32_t next_stream() { return std::exchange(next_stream_, next_stream_ + 2); }
 
   int socket_ = -1;
   bool acknowledges_ = true;
@@ -80,6 +86,7 @@ class Http2Connection {
   bool is_closed_ = false;  // the server has closed, as opposed to: is silent
   std::uint32_t stream_ = 0;
   std::uint32_t next_stream_ = 1;
+  std::string remembered_;  // references to the fields
   bool is_ended_ = false;
   std::string received_;  // of the stream, not yet taken as messages
   std::int64_t initial_window_ = 65'535;

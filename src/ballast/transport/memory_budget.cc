@@ -1,5 +1,7 @@
 #include "ballast/transport/memory_budget.h"
 
+#include <unistd.h>
+
 #include <fstream>
 #include <string>
 
@@ -48,6 +50,13 @@ MemoryBudget memory_budget(const NetworkLimits& limits, const server::ServerOpti
           .messages = workers * kMessagesPerWorker * wire::kMessageBytesMax,
           .connections = limits.connections_max * kPerConnection,
           .buffers = limits.memory_bytes_max};
+}
+
+std::uint64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t total = 0, resident = 0;
+  file >> total >> resident;
+  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 std::uint64_t resident_bytes_max() { return status_bytes("VmHWM:"); }

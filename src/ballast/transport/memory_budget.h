@@ -32,6 +32,9 @@ struct MemoryBudget {
 MemoryBudget memory_budget(const NetworkLimits& limits, const server::ServerOptions& options,
                            std::size_t dim);
 
+// The memory this process has resident; 0 where the system does not tell.
+std::uint64_t resident_bytes();
+
 // The most memory this process has ever had resident; 0 where the system does not tell.
 std::uint64_t resident_bytes_max();
 

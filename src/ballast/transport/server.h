@@ -2,7 +2,8 @@
 // The parameter server on the network: an Exchange behind gRPC with mutual TLS.
 //
 // Threads: gRPC's own, a fixed few (its callback API is used, so a stream that waits costs no
-// thread); one that accepts connections; one that looks for stalled streams; the exchange's.
+// thread); one that accepts connections; one that looks for stalled streams; one that looks for
+// connections out of bounds; the exchange's.
 //
 // Thread-safety: every function may be called from any thread.
 
@@ -18,6 +19,7 @@
 
 #include "ballast/base/error.h"
 #include "ballast/server/coordinator.h"
+#include "ballast/transport/connection_guard.h"
 #include "ballast/transport/exchange.h"
 #include "ballast/transport/listener.h"
 
@@ -46,6 +48,8 @@ struct NetworkLimits {
   std::chrono::milliseconds stall_grace{20'000};
   std::uint64_t bytes_per_second_min = 64 * 1024;
   std::chrono::milliseconds connection_idle_max{60'000};  // without a stream
+  // Of a connection on which no worker has joined, at once; a join takes a few thousand.
+  std::uint64_t strange_bytes_max = 32 * 1024;
 };
 
 struct NetworkServerOptions {
@@ -57,10 +61,14 @@ struct NetworkServerOptions {
   std::optional<TlsFiles> tls = {};
   Identify identify = {};  // required with tls
   NetworkLimits limits = {};
+  // What the process may use, see memory_budget.h. When it uses more, connections whose peers send
+  // and do not read are ended. 0: as much as it likes.
+  std::uint64_t memory_budget = 0;
 };
 
 struct NetworkCounts {
   ListenerCounts connections;
+  GuardCounts guard;
   std::uint64_t streams_opened = 0;
   std::uint64_t streams_refused = 0;  // unknown or revoked
   std::uint64_t streams_stalled = 0;

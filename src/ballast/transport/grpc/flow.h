@@ -9,13 +9,12 @@
 
 namespace ballast::transport {
 
-// For both ends: frames and reads of the size of a chunk, and two chunks on their way at a time.
-inline std::array<std::pair<const char*, int>, 4> flow_arguments() {
+// For both ends: frames of the size of a chunk, and two chunks on their way at a time.
+inline std::array<std::pair<const char*, int>, 3> flow_arguments() {
   constexpr int kMegabyte = 1 << 20;
   return {{{GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMegabyte},
            {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 2 * kMegabyte},
-           {GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, kMegabyte},
-           {GRPC_ARG_TCP_READ_CHUNK_SIZE, kMegabyte / 4}}};
+           {GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, kMegabyte}}};
 }
 
 // A message that more will follow at once need not have left before the next one is given to gRPC,

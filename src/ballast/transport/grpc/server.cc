@@ -1,6 +1,7 @@
 #include "ballast/transport/server.h"
 
 #include <fmt/core.h>
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
@@ -13,13 +14,17 @@
 #include <utility>
 
 #include "ballast/base/check.h"
+#include "ballast/transport/connection_guard.h"
+#include "ballast/transport/grpc/call_watch.h"
 #include "ballast/transport/grpc/credentials.h"
 #include "ballast/transport/grpc/deadline.h"
 #include "ballast/transport/grpc/flow.h"
 #include "ballast/transport/grpc/handoff.h"
 #include "ballast/transport/grpc/hmac.h"
+#include "ballast/transport/grpc/peer_address.h"
 #include "ballast/transport/grpc/session.h"
 #include "ballast/transport/grpc/silence.h"
+#include "ballast/transport/memory_budget.h"
 #include "ballast/wire/limits.h"
 #include "proto/ballast/v1/parameter_server.grpc.pb.h"
 
@@ -27,6 +32,11 @@ namespace ballast::transport {
 namespace {
 
 constexpr std::chrono::milliseconds kSweepEvery{250};
+constexpr std::chrono::milliseconds kLookEvery{10};
+constexpr int kFirstReadBytes = 8 * 1024;
+
+// A call is over for the peer, which may begin the next one, before it is for us.
+constexpr int kCallsPerStream = 4;
 constexpr int kSweepsPerIdentification = 4;
 constexpr std::chrono::milliseconds kStopGrace{500};
 
@@ -69,16 +79,6 @@ Result<StreamIdentity> identify(const NetworkServerOptions& options, const Excha
   if (!worker) return not_found("this worker is not enrolled here");
   identity.worker = *worker;
   return identity;
-}
-
-// The address in what gRPC calls a peer: "ipv4:HOST:PORT" or "ipv6:%5BHOST%5D:PORT".
-std::string host_of(const std::string& peer) {
-  const std::size_t begin = peer.find(':') + 1;
-  std::string host = peer.substr(begin, peer.rfind(':') - begin);
-  for (const std::string_view bracket : {"%5B", "%5D", "[", "]"}) {
-    if (const auto at = host.find(bracket); at != host.npos) host.erase(at, bracket.size());
-  }
-  return host;
 }
 
 // Takes messages as the bytes they came in, see frame.h.
@@ -135,6 +135,12 @@ class Service final
   std::unordered_map<Session*, std::shared_ptr<Session>> sessions_;
 };
 
+GuardLimits guard_limits(const NetworkServerOptions& options) {
+  return {.calls_max = kCallsPerStream * options.limits.streams_per_connection_max,
+          .strange_bytes_max = options.limits.strange_bytes_max,
+          .memory_bytes_max = options.memory_budget};
+}
+
 int milliseconds(std::chrono::milliseconds duration) { return static_cast<int>(duration.count()); }
 
 // Everything a peer could make gRPC spend: memory, time, streams, metadata.
@@ -155,6 +161,9 @@ void apply(const NetworkLimits& limits, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 2);
+  // All that was read is parsed before anybody can step in, so the first reads are small. gRPC
+  // reads more at a time as more comes.
+  builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kFirstReadBytes);
   for (const auto& [name, value] : flow_arguments()) builder.AddChannelArgument(name, value);
 }
 
@@ -164,11 +173,13 @@ class NetworkServer::Body {
  public:
   Body(const NetworkServerOptions& options, wire::Mac mac, server::Coordinator coordinator,
        ExchangeOptions exchange_options)
-      : exchange_(std::move(coordinator), std::move(exchange_options)),
+      : guard_(guard_limits(options)),
+        exchange_(std::move(coordinator), std::move(exchange_options)),
         service_(desk_, [this](const std::string& host) { listener_->trust(host); }) {
     desk_.options = options;
     desk_.mac = std::move(mac);
     desk_.exchange = &exchange_;
+    desk_.guard = &guard_;
   }
   ~Body() { stop(Close::kStopping); }
 
@@ -179,6 +190,8 @@ class NetworkServer::Body {
     grpc::ServerBuilder builder;
     apply(desk_.options.limits, builder);
     builder.RegisterService(&service_);
+    builder.RegisterCallbackGenericService(&unknown_methods_);
+    builder.experimental().SetInterceptorCreators(watched_calls());
     acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
         std::move(credentials));
@@ -188,6 +201,7 @@ class NetworkServer::Body {
     listener_ = std::move(listener);
     listener_->start([this](int descriptor) { take(descriptor); });
     sweeper_ = std::thread([this] { sweep(); });
+    lookout_ = std::thread([this] { look_out(); });
     return {};
   }
 
@@ -196,17 +210,19 @@ class NetworkServer::Body {
       const std::lock_guard lock(mutex_);
       is_stopping_ = true;
     }
-    wake_.notify_one();
+    wake_.notify_all();
     if (listener_) listener_->stop();
     exchange_.stop(why);
     if (server_) server_->Shutdown(deadline_after(kStopGrace));
     if (sweeper_.joinable()) sweeper_.join();
+    if (lookout_.joinable()) lookout_.join();
     server_.reset();
     service_.on_shutdown();
   }
 
   NetworkCounts counts() const {
     return {.connections = listener_->counts(),
+            .guard = guard_.counts(),
             .streams_opened = desk_.streams_opened,
             .streams_refused = desk_.streams_refused,
             .streams_stalled = desk_.streams_stalled,
@@ -223,7 +239,17 @@ class NetworkServer::Body {
   Exchange& exchange() { return exchange_; }
 
  private:
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
+  watched_calls() {
+    std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> watches;
+    const int metadata_bytes_max = desk_.options.limits.metadata_bytes_max;
+    watches.push_back(
+        std::make_unique<CallWatch>(guard_, static_cast<std::size_t>(metadata_bytes_max)));
+    return watches;
+  }
+
   void take(int descriptor) {
+    guard_.watch(descriptor);
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     connection.fd = descriptor;
     service_.on_connection();
@@ -240,9 +266,20 @@ class NetworkServer::Body {
     }
   }
 
+  void look_out() {
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, kLookEvery, [&] { return is_stopping_; })) {
+      lock.unlock();
+      guard_.look(resident_bytes(), Clock::now());
+      lock.lock();
+    }
+  }
+
+  ConnectionGuard guard_;
   Desk desk_;
   Exchange exchange_;
   Service service_;
+  grpc::CallbackGenericService unknown_methods_;  // gRPC's own refusal is not shown to the guard
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
@@ -250,6 +287,7 @@ class NetworkServer::Body {
   std::condition_variable wake_;
   bool is_stopping_ = false;
   std::thread sweeper_;
+  std::thread lookout_;
 };
 
 Result<NetworkServer> NetworkServer::start(const NetworkServerOptions& options,

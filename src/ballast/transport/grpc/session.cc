@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ballast/transport/grpc/flow.h"
+#include "ballast/transport/grpc/peer_address.h"
 #include "ballast/wire/limits.h"
 
 namespace ballast::transport {
@@ -38,7 +39,11 @@ grpc::Status status_of(Close why) {
 }  // namespace
 
 Session::Session(Desk& desk, grpc::CallbackServerContext& context, StreamIdentity identity)
-    : desk_(desk), context_(context), identity_(std::move(identity)), phase_since_(Clock::now()) {}
+    : desk_(desk),
+      context_(context),
+      identity_(std::move(identity)),
+      connection_(connection_of(*desk.guard, context.peer())),
+      phase_since_(Clock::now()) {}
 
 void Session::start() {
   begun_.give();
@@ -118,6 +123,7 @@ Session::Handled Session::on_join(const v1::Join& join) {
     enter_locked(Phase::kWaiting);
   }
   has_joined_ = true;
+  if (connection_) desk_.guard->join(*connection_);
   desk_.exchange->join(identity_.worker, shared_from_this(),
                        join.is_fresh() ? server::Memory::kFresh : server::Memory::kKept);
   return {};
@@ -282,7 +288,10 @@ void Session::OnCancel() {
 void Session::OnDone() {
   over_.take();
   const std::shared_ptr<Session> self = shared_from_this();
-  if (has_joined_) desk_.exchange->end(identity_.worker, self, has_left_);
+  if (has_joined_) {
+    if (connection_) desk_.guard->leave(*connection_);
+    desk_.exchange->end(identity_.worker, self, has_left_);
+  }
   desk_.on_done(this);
 }
 

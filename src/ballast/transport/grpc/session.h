@@ -23,6 +23,7 @@
 #include <optional>
 #include <string>
 
+#include "ballast/transport/connection_guard.h"
 #include "ballast/transport/exchange.h"
 #include "ballast/transport/grpc/frame.h"
 #include "ballast/transport/grpc/handoff.h"
@@ -39,6 +40,7 @@ struct Desk {
   NetworkServerOptions options;
   wire::Mac mac;
   Exchange* exchange = nullptr;
+  ConnectionGuard* guard = nullptr;
   std::function<void(Session*)> on_done;  // the stream is over; the last thing it does
   std::atomic<std::uint64_t> streams_opened = 0;
   std::atomic<std::uint64_t> streams_refused = 0;
@@ -117,6 +119,8 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   Desk& desk_;
   grpc::CallbackServerContext& context_;
   const StreamIdentity identity_;
+  // None if the connection is gone already.
+  const std::shared_ptr<ConnectionGuard::Connection> connection_;
 
   Handoff begun_;  // from start() to each reaction
   Handoff over_;   // from each reaction to OnDone()

@@ -17,6 +17,7 @@ namespace {
 constexpr const char* kTrainMethod = "/ballast.v1.ParameterServer/Train";
 constexpr std::chrono::milliseconds kStopSlice{50};  // until a wish to stop is noticed
 constexpr std::chrono::milliseconds kGoodByeWait{2'000};
+constexpr int kFirstReadBytes = 256 * 1024;  // models are long
 
 grpc::ChannelArguments channel_arguments(const ClientOptions& options) {
   grpc::ChannelArguments arguments;
@@ -31,6 +32,7 @@ grpc::ChannelArguments channel_arguments(const ClientOptions& options) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   for (const auto& [name, value] : flow_arguments()) arguments.SetInt(name, value);
+  arguments.SetInt(GRPC_ARG_TCP_READ_CHUNK_SIZE, kFirstReadBytes);
   return arguments;
 }
 

@@ -1,0 +1,175 @@
+#include "ballast/transport/connection_guard.h"
+
+#include <arpa/inet.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace ballast::transport {
+namespace {
+
+using Time = ConnectionGuard::Time;
+
+// What strangers may still send when memory is short.
+constexpr std::uint64_t kShortPart = 4;
+
+// 0 for a descriptor that is closed.
+std::uint64_t socket_number(int descriptor) {
+  struct stat status {};
+  return fstat(descriptor, &status) == 0 && S_ISSOCK(status.st_mode) ? status.st_ino : 0;
+}
+
+// IPv4 as the end of an IPv6 address, and the port.
+std::array<std::uint8_t, 18> address_of(const in6_addr& host, std::uint16_t port) {
+  std::array<std::uint8_t, 18> address{};
+  std::memcpy(address.data(), &host, sizeof(host));
+  address[16] = static_cast<std::uint8_t>(port >> 8);
+  address[17] = static_cast<std::uint8_t>(port & 0xFF);
+  return address;
+}
+
+in6_addr mapped(const in_addr& host) {
+  in6_addr result{};
+  result.s6_addr[10] = result.s6_addr[11] = 0xFF;
+  std::memcpy(&result.s6_addr[12], &host, sizeof(host));
+  return result;
+}
+
+std::uint64_t forgiven(std::uint64_t bytes_per_second, Time::duration time) {
+  const auto seconds = std::chrono::duration<double>(time).count();
+  return static_cast<std::uint64_t>(seconds * static_cast<double>(bytes_per_second));
+}
+
+}  // namespace
+
+// What the kernel knows of a connection, in bytes.
+struct ConnectionGuard::Traffic {
+  std::uint64_t received = 0;
+  std::uint64_t taken = 0;    // acknowledged by the peer
+  std::uint64_t waiting = 0;  // for the peer to make room
+
+  // None for what is no connection any more.
+  static std::optional<Traffic> of(int descriptor) {
+    tcp_info info{};
+    socklen_t size = sizeof(info);
+    if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
+    return Traffic{.received = info.tcpi_bytes_received,
+                   .taken = info.tcpi_bytes_acked,
+                   .waiting = info.tcpi_notsent_bytes};
+  }
+};
+
+ConnectionGuard::Address ConnectionGuard::address_of(int descriptor) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof(storage);
+  getpeername(descriptor, reinterpret_cast<sockaddr*>(&storage), &size);
+  if (storage.ss_family == AF_INET6) {
+    sockaddr_in6 address{};
+    std::memcpy(&address, &storage, sizeof(address));
+    return transport::address_of(address.sin6_addr, ntohs(address.sin6_port));
+  }
+  sockaddr_in address{};
+  std::memcpy(&address, &storage, sizeof(address));
+  return transport::address_of(mapped(address.sin_addr), ntohs(address.sin_port));
+}
+
+void ConnectionGuard::watch(int descriptor) {
+  auto connection = std::make_shared<Connection>();
+  connection->descriptor_ = descriptor;
+  connection->socket_ = socket_number(descriptor);
+  const std::lock_guard lock(mutex_);
+  std::erase_if(connections_, [&](const auto& entry) {
+    return entry.second->descriptor_ == descriptor;  // closed, or it were not given anew
+  });
+  connections_[address_of(descriptor)] = std::move(connection);
+}
+
+std::shared_ptr<ConnectionGuard::Connection> ConnectionGuard::find(const std::string& host,
+                                                                   std::uint16_t port) {
+  in6_addr address{};
+  in_addr old_address{};
+  if (inet_pton(AF_INET, host.c_str(), &old_address) == 1) {
+    address = mapped(old_address);
+  } else if (inet_pton(AF_INET6, host.c_str(), &address) != 1) {
+    return nullptr;
+  }
+  const std::lock_guard lock(mutex_);
+  const auto found = connections_.find(transport::address_of(address, port));
+  return found == connections_.end() ? nullptr : found->second;
+}
+
+void ConnectionGuard::begin_call(Connection& connection) {
+  if (++connection.call_count_ > limits_.calls_max) end(connection);
+}
+
+void ConnectionGuard::end(Connection& connection) {
+  if (cut(connection)) ++ended_calls_;
+}
+
+// Connecting to nowhere resets the connection and drops what was received and not yet read, which
+// shutting it down would leave for gRPC to read. The descriptor stays gRPC's to close. If it does
+// that between the check and the call, and the number is at once given to a new connection, then
+// that one is reset instead, and its peer connects again.
+bool ConnectionGuard::cut(Connection& connection) {
+  if (connection.is_ended_.exchange(true)) return false;
+  if (socket_number(connection.descriptor_) != connection.socket_) return false;
+  sockaddr nowhere{};
+  nowhere.sa_family = AF_UNSPEC;
+  return connect(connection.descriptor_, &nowhere, sizeof(nowhere)) == 0;
+}
+
+void ConnectionGuard::look(std::uint64_t resident_bytes, Time now) {
+  const bool is_short = limits_.memory_bytes_max > 0 && resident_bytes > limits_.memory_bytes_max;
+  bool is_anybody_to_blame = false;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(connections_, [&](const auto& entry) {
+    Connection& connection = *entry.second;
+    const std::optional<Traffic> traffic = Traffic::of(connection.descriptor_);
+    if (!traffic || connection.is_ended_) return true;
+    const Judgement judgement = judge(connection, *traffic, is_short, now);
+    if (judgement == Judgement::kFine) return false;
+    is_anybody_to_blame = true;
+    if (cut(connection)) ++(judgement == Judgement::kStrange ? ended_strange_ : ended_unread_);
+    return true;
+  });
+  if (is_short && !is_anybody_to_blame) ++short_of_memory_;
+}
+
+ConnectionGuard::Judgement ConnectionGuard::judge(Connection& connection, const Traffic& traffic,
+                                                  bool is_short, Time now) const {
+  // A descriptor that came to stand for something else begins anew, and is not cut anyway.
+  const std::uint64_t news = traffic.received - std::min(traffic.received, connection.received_);
+  connection.received_ = traffic.received;
+  if (connection.joined_count_ > 0) connection.joined_until_ = now + limits_.farewell_max;
+  if (now > connection.joined_until_) {
+    const std::uint64_t old = connection.strange_;
+    const std::uint64_t less =
+        forgiven(limits_.strange_bytes_per_second, now - std::exchange(connection.seen_, now));
+    connection.strange_ = old - std::min(old, less) + news;
+    const std::uint64_t max = limits_.strange_bytes_max / (is_short ? kShortPart : 1);
+    if (connection.strange_ > max) return Judgement::kStrange;
+  }
+  if (traffic.waiting == 0 || traffic.taken != connection.taken_) {
+    connection.taken_ = traffic.taken;
+    connection.taken_since_ = now;
+    connection.taken_received_ = traffic.received;
+  }
+  const bool is_unread = traffic.received - connection.taken_received_ > limits_.unread_bytes_max &&
+                         (is_short || now - connection.taken_since_ > limits_.unread_max);
+  return is_unread ? Judgement::kUnread : Judgement::kFine;
+}
+
+GuardCounts ConnectionGuard::counts() const noexcept {
+  return {.ended_calls = ended_calls_,
+          .ended_strange = ended_strange_,
+          .ended_unread = ended_unread_,
+          .short_of_memory = short_of_memory_};
+}
+
+}  // namespace ballast::transport

@@ -1,0 +1,114 @@
+#pragma once
+// Ends connections that would grow the server past its limits. gRPC 1.51 holds a peer to the limits
+// of HTTP/2 only once that has acknowledged them, and then with messages that a peer need not read;
+// here the limits hold from the first byte, whatever the peer acknowledges or reads:
+//
+// 1. more calls open at a time than a connection may have, or more metadata in one;
+// 2. more bytes than it takes to join, on a connection on which nobody has joined;
+// 3. bytes that keep coming while what the server has for the peer stays where it is: the peer
+//    does not read. Patiently as long as memory is within the budget, at once when it is not.
+//
+// The third one tells a slow line from a dead one: the kernel counts what the peer acknowledges.
+//
+// Thread-safety: every function may be called from any thread.
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace ballast::transport {
+
+struct GuardLimits {
+  int calls_max = 4;                              // at a time
+  std::uint64_t strange_bytes_max = 32 * 1024;    // at once, of whom nobody has joined
+  std::uint64_t strange_bytes_per_second = 4096;  // and then
+  std::uint64_t unread_bytes_max = 64 * 1024;     // received while the peer took nothing
+  std::chrono::milliseconds unread_max{5'000};    // for so long, while memory is not short
+  std::chrono::milliseconds farewell_max{5'000};  // for what is under way when a worker leaves
+  std::uint64_t memory_bytes_max = 0;             // of the process; 0: never short
+};
+
+struct GuardCounts {
+  std::uint64_t ended_calls = 0;      // by the first rule
+  std::uint64_t ended_strange = 0;    // by the second
+  std::uint64_t ended_unread = 0;     // by the third
+  std::uint64_t short_of_memory = 0;  // looks that found it short and nobody to blame
+
+  std::uint64_t ended() const noexcept { return ended_calls + ended_strange + ended_unread; }
+};
+
+class ConnectionGuard {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  // A connection that is watched. Shared with the calls on it, which may outlive it.
+  class Connection {
+    friend class ConnectionGuard;
+    int descriptor_ = -1;
+    std::uint64_t socket_ = 0;  // the number of the socket behind the descriptor
+    std::atomic<int> call_count_ = 0;
+    std::atomic<int> joined_count_ = 0;
+    std::atomic<bool> is_ended_ = false;
+
+    // Of the looks.
+    Time seen_{};                       // when it was looked at
+    Time joined_until_{};               // the last look that found somebody, and then some
+    std::uint64_t received_ = 0;        // so far
+    std::uint64_t strange_ = 0;         // received of nobody, less what time has forgiven
+    std::uint64_t taken_ = 0;           // what the peer has acknowledged
+    Time taken_since_{};                // when that last grew, or there was nothing to take
+    std::uint64_t taken_received_ = 0;  // what had been received then
+  };
+
+  explicit ConnectionGuard(GuardLimits limits) : limits_(limits) {}
+
+  // Watches a connected socket from now on, until it is closed by whoever owns it.
+  void watch(int descriptor);
+
+  // The connection from this address, in digits; none if there is none.
+  std::shared_ptr<Connection> find(const std::string& host, std::uint16_t port);
+
+  // Around every call. A connection with too many of them is ended.
+  void begin_call(Connection& connection);
+  void end_call(Connection& connection) noexcept { --connection.call_count_; }
+
+  // Around the time that a worker takes part by one of the calls.
+  void join(Connection& connection) noexcept { ++connection.joined_count_; }
+  void leave(Connection& connection) noexcept { --connection.joined_count_; }
+
+  // Ends a connection that has broken another limit of a call.
+  void end(Connection& connection);
+
+  // To be called often: what comes between two looks is what the limits can be exceeded by.
+  //
+  // Cost: one system call for each connection.
+  void look(std::uint64_t resident_bytes, Time now);
+
+  GuardCounts counts() const noexcept;
+
+ private:
+  using Address = std::array<std::uint8_t, 18>;
+  enum class Judgement : std::uint8_t { kFine, kStrange, kUnread };
+
+  struct Traffic;
+
+  static Address address_of(int descriptor);
+  static bool cut(Connection& connection);
+  Judgement judge(Connection& connection, const Traffic& traffic, bool is_short, Time now) const;
+
+  const GuardLimits limits_;
+  std::mutex mutex_;
+  std::map<Address, std::shared_ptr<Connection>> connections_;  // behind mutex_
+  std::atomic<std::uint64_t> ended_calls_ = 0;
+  std::atomic<std::uint64_t> ended_strange_ = 0;
+  std::atomic<std::uint64_t> ended_unread_ = 0;
+  std::atomic<std::uint64_t> short_of_memory_ = 0;
+};
+
+}  // namespace ballast::transport
