@@ -33,19 +33,29 @@ struct Flood {
   const char* worker;
   bool is_read;           // whether the attacker takes the answers
   bool has_data = false;  // an empty message, and the end of what the attacker says
+  std::size_t metadata_bytes = 0;
 };
 
-constexpr std::array<Flood, 5> kFloods = {{
+constexpr std::array<Flood, 6> kFloods = {{
     {"refused calls, unread", "/ballast.v1.ParameterServer/Train", "nobody", false},
     {"unknown methods, unread", "/ballast.v1.ParameterServer/Nonsense", "w1", false},
     {"unknown methods, read", "/ballast.v1.ParameterServer/Nonsense", "w1", true},
     {"calls that wait for a join, read", "/ballast.v1.ParameterServer/Train", "w1", true},
     {"health watches, read", "/grpc.health.v1.Health/Watch", "w1", true, true},
+    {"a megabyte of metadata each, read", "/ballast.v1.ParameterServer/Train", "w1", true, false,
+     1 << 20},
 }};
 
 TestSetting setting() { return {.dim = 2'000, .worker_count = 8}; }
 
-// Opens calls as fast as they are taken, sixteen bytes each, until the server is tired of it.
+// Calls of sixteen bytes, or one with much metadata.
+bool open_calls(Http2Connection& connection, const Flood& how,
+                const Http2Connection::Fields& fields) {
+  if (how.metadata_bytes > 0) return connection.open(fields);
+  return connection.open_again(500, how.has_data ? Http2Connection::prefix(0) : "");
+}
+
+// Opens calls as fast as they are taken, until the server is tired of it.
 void flood(std::uint16_t port, const Flood& how) {
   Http2Connection connection(port, false);
   const timeval patience{.tv_sec = 1, .tv_usec = 0};
@@ -55,8 +65,9 @@ void flood(std::uint16_t port, const Flood& how) {
   std::string answers(1 << 16, '\0');
   const auto end = std::chrono::steady_clock::now() + kRoundMax;
   bool is_alive = connection.open_remembered(fields);
+  fields.emplace_back("junk", std::string(how.metadata_bytes, 'x'));
   while (is_alive && std::chrono::steady_clock::now() < end) {
-    is_alive = connection.open_again(500, how.has_data ? Http2Connection::prefix(0) : "");
+    is_alive = open_calls(connection, how, fields);
     while (how.is_read &&
            recv(connection.socket(), answers.data(), answers.size(), MSG_DONTWAIT) > 0) {
       continue;

@@ -42,7 +42,9 @@ Json network_json(const transport::NetworkCounts& counts) {
   return {{"streams_opened", counts.streams_opened},
           {"streams_refused", counts.streams_refused},
           {"streams_stalled", counts.streams_stalled},
-          {"joins_refused", counts.joins_refused}};
+          {"joins_refused", counts.joins_refused},
+          {"connections_ended", counts.guard.ended()},
+          {"short_of_memory", counts.guard.short_of_memory}};
 }
 
 // Collects lines; a name's help and type come before its first value.
@@ -87,6 +89,17 @@ void add_verdicts(Metrics& metrics, const Figures& figures) {
                   worker.verdicts[i]);
     }
   }
+}
+
+void add_guard(Metrics& metrics, const transport::GuardCounts& counts) {
+  constexpr std::string_view kEnded = "connections_ended_total";
+  metrics.declare(kEnded, "counter", "by the guard, for breaking a limit");
+  metrics.add(kEnded, R"({limit="calls"})", counts.ended_calls);
+  metrics.add(kEnded, R"({limit="strange"})", counts.ended_strange);
+  metrics.add(kEnded, R"({limit="unread"})", counts.ended_unread);
+  metrics.one("short_of_memory_total", "counter",
+              "looks that found memory above the budget and no connection to end",
+              counts.short_of_memory);
 }
 
 }  // namespace
@@ -163,6 +176,7 @@ std::string metrics_text(const Figures& figures) {
               figures.network.streams_refused);
   metrics.one("streams_stalled_total", "counter", "dropped for being too slow",
               figures.network.streams_stalled);
+  add_guard(metrics, figures.network.guard);
   if (const auto& evaluation = figures.evaluation) {
     metrics.one("test_accuracy", "gauge", "of the last evaluation", evaluation->accuracy);
     metrics.one("test_loss", "gauge", "of the last evaluation", evaluation->loss);

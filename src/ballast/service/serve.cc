@@ -10,6 +10,7 @@
 #include "ballast/experiment/assembly.h"
 #include "ballast/identity/name.h"
 #include "ballast/service/http.h"
+#include "ballast/service/line_budget.h"
 #include "ballast/service/steward.h"
 #include "ballast/transport/memory_budget.h"
 #include "ballast/transport/server.h"
@@ -67,6 +68,7 @@ class Service {
            !(options_.stop != nullptr && options_.stop->load())) {
       steward_->wait(kWait);
       network_->set_training_health(steward_->is_stepping());
+      tell_of_ended_connections();
       BALLAST_TRY_STATUS(evaluate());
     }
     return finish();
@@ -95,10 +97,11 @@ class Service {
                                                  .evaluate_every = plan_.run().evaluate_every,
                                                  .events = options_.events},
                                   std::move(keeper));
-    BALLAST_TRY(const auto network, network_options(plan_, options_));
+    BALLAST_TRY(auto network, network_options(plan_, options_));
     memory_budget_ = transport::memory_budget(network.limits, coordinator.server().options(),
                                               coordinator.server().dim())
                          .total();
+    network.memory_budget = memory_budget_;
     BALLAST_TRY(auto started, transport::NetworkServer::start(network, std::move(coordinator),
                                                               {.hooks = steward_->hooks()}));
     network_.emplace(std::move(started));
@@ -162,6 +165,18 @@ class Service {
     return {};
   }
 
+  void tell_of_ended_connections() {
+    const transport::GuardCounts counts = network_->counts().guard;
+    if (counts.ended() == ended_told_) return;
+    if (!lines_.spend(0, std::chrono::steady_clock::now())) return;
+    const std::uint64_t news = counts.ended() - std::exchange(ended_told_, counts.ended());
+    options_.events(
+        {Severity::kWarning,
+         fmt::format(R"("event":"connections-ended","count":{},"calls":{},"strange":{},)"
+                     R"("unread":{})",
+                     news, counts.ended_calls, counts.ended_strange, counts.ended_unread)});
+  }
+
   Result<ServeReport> finish() {
     network_->exchange().inspect(
         [&](const server::Coordinator& coordinator) { steward_->close(coordinator); });
@@ -182,6 +197,8 @@ class Service {
   std::mutex mutex_;
   std::optional<EvaluationFigures> evaluation_;  // behind mutex_
   std::uint64_t memory_budget_ = 0;              // in bytes
+  LineBudget lines_{1};                          // for connections that were ended
+  std::uint64_t ended_told_ = 0;
 
   // Each is used by the threads of the next ones, and so outlives them.
   std::unique_ptr<Steward> steward_;
