@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "ballast/transport/memory_budget.h"
+#include "tests/network/test_certificates.h"
 #include "tests/network/test_http2.h"
 #include "tests/network/test_network.h"
 
@@ -168,6 +169,36 @@ class HonestWorker {
   if (static_cast<double>(peak) > 1.05 * static_cast<double>(budget.total())) std::exit(32);
 #endif
   std::_Exit(0);
+}
+
+// Workers are told from strangers by their addresses, as the kernel and as gRPC write them: 400 kB
+// of an update that is not known for one would end the connection.
+TEST(Flood, AWorkerIsNoStrangerWhateverItsAddressLooksLike) {
+  TestAuthority authority;
+  TestSetting options{.dim = 100'000};
+  options.network.tls = authority.issue("server");
+  options.network.identify = common_name;
+  for (const auto& [listen, host] :
+       {std::pair("127.0.0.1:0", "127.0.0.1:"), std::pair("[::1]:0", "[::1]:"),
+        std::pair("[::]:0", "127.0.0.1:")}) {
+    SCOPED_TRACE(listen);
+    options.network.listen = listen;
+    if (!Listener::open({.address = listen})) GTEST_SKIP() << "no IPv6 here";
+    NetworkServer server = start_server(options);
+    ClientOptions client = client_options(server, options, "w0");
+    client.server = host + std::to_string(server.port());
+    client.server_name = "localhost";
+    client.tls = authority.issue("w0");
+    Client worker = Client::make(client).value();
+    ASSERT_TRUE(worker.join());
+    for (int i = 0; i < 10; ++i) {
+      const auto pushed = worker.push(Values(options.dim));
+      ASSERT_TRUE(pushed) << pushed.error().message;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    EXPECT_EQ(server.counts().guard.ended(), 0u);
+    EXPECT_EQ(server.counts().connections.accepted, 1u);
+  }
 }
 
 TEST(Flood, OfCallsThatNobodyAllowedDoesNotGrowTheServer) {

@@ -46,6 +46,17 @@ TEST(Figures, MetricsDeclareEachNameOnceBeforeItsValues) {
             text.rfind("# TYPE ballast_verdicts_total"));
 }
 
+TEST(Figures, EndedConnectionsAreCountedByLimit) {
+  Figures figures = example();
+  figures.network.guard = {.ended_calls = 1, .ended_strange = 20, .ended_unread = 300};
+  EXPECT_NE(status_json(figures).find(R"("connections_ended":321)"), std::string::npos);
+  const std::string text = metrics_text(figures);
+  for (const char* line :
+       {R"({limit="calls"} 1)", R"({limit="strange"} 20)", R"({limit="unread"} 300)"}) {
+    EXPECT_NE(text.find(std::string("ballast_connections_ended_total") + line), text.npos) << line;
+  }
+}
+
 TEST(Figures, WithoutAnEvaluationThereIsNoAccuracy) {
   Figures figures = example();
   figures.evaluation.reset();
