@@ -228,6 +228,17 @@ TEST(Exchange, StoppingClosesEveryPeerAndLaterCallsDoNothing) {
   exchange.join(1, std::make_shared<Notebook>(), Memory::kFresh);
 }
 
+TEST(Exchange, TwoThreadsMayStopIt) {
+  Exchange exchange(make_coordinator({}), {});
+  const auto peer = std::make_shared<Notebook>();
+  exchange.join(0, peer, Memory::kFresh);
+  ASSERT_TRUE(peer->next());
+  std::thread other([&] { exchange.stop(Close::kFinished); });
+  exchange.stop(Close::kFinished);
+  EXPECT_EQ(peer->closed(), Close::kFinished);
+  other.join();
+}
+
 // Many threads at once, streams that are replaced in the middle of everything: no update is counted
 // that was not given a ticket, none twice.
 TEST(Exchange, ManyStreamsOfFewWorkersKeepTheCountsRight) {

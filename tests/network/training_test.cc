@@ -324,6 +324,19 @@ TEST(Training, WorkersAreToldThatTheTrainingIsOver) {
   EXPECT_TRUE(pushed->next.is_over);
 }
 
+TEST(Training, TwoThreadsMayStopTheServer) {
+  const TestSetting setting;
+  NetworkServer server = start_server(setting);
+  Client client = Client::make(client_options(server, setting, "w0")).value();
+  ASSERT_TRUE(client.join());
+  std::thread other([&] { server.stop(Close::kFinished); });
+  server.stop(Close::kFinished);
+  const auto pushed = client.push(Values(setting.dim, 1.0f));
+  other.join();
+  ASSERT_TRUE(pushed) << pushed.error().message;
+  EXPECT_TRUE(pushed->next.is_over);
+}
+
 TEST(Training, ServingWithoutCertificatesIsForLoopbackOnly) {
   TestSetting setting;
   NetworkServerOptions options{.listen = "0.0.0.0:0", .run = "r"};

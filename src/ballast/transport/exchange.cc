@@ -117,6 +117,7 @@ void Exchange::stop(Close why) {
     is_stopping_ = true;
     wake_.notify_one();
   }
+  const std::lock_guard lock(stop_mutex_);
   if (thread_.joinable()) thread_.join();
 }
 

@@ -178,6 +178,7 @@ class Exchange {
   bool is_stopping_ = false;
   Close farewell_ = Close::kStopping;
 
+  std::mutex stop_mutex_;  // held by whoever ends the thread; others wait until it has ended
   std::thread thread_;
 };
 

@@ -148,6 +148,7 @@ void Listener::start(Take take) {
 }
 
 void Listener::stop() {
+  const std::lock_guard lock(stop_mutex_);
   if (!thread_.joinable()) return;
   const std::uint64_t one = 1;
   // An eventfd takes eight bytes or is broken beyond help.

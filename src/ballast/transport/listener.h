@@ -95,6 +95,7 @@ class Listener {
   std::atomic<std::uint64_t> refused_full_ = 0;
   std::atomic<std::uint64_t> refused_address_ = 0;
   std::atomic<std::uint64_t> refused_descriptors_ = 0;
+  std::mutex stop_mutex_;  // held by whoever ends the thread
   std::thread thread_;
 };
 

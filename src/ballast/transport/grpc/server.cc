@@ -206,6 +206,7 @@ class NetworkServer::Body {
   }
 
   void stop(Close why) {
+    const std::lock_guard stop_lock(stop_mutex_);
     {
       const std::lock_guard lock(mutex_);
       is_stopping_ = true;
@@ -286,6 +287,7 @@ class NetworkServer::Body {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool is_stopping_ = false;
+  std::mutex stop_mutex_;  // held by whoever ends it all; others wait until it has ended
   std::thread sweeper_;
   std::thread lookout_;
 };
