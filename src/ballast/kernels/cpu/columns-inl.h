@@ -43,8 +43,9 @@ struct Wide {
   static HWY_INLINE hn::Vec<D> load(const float* from) {
     return hn::PromoteTo(D(), hn::LoadU(Half(), from));
   }
+  // The mean of two neighbours of zero may round to -0: adding zero makes it +0.
   static HWY_INLINE void store(hn::Vec<D> v, float* to) {
-    hn::StoreU(hn::DemoteTo(Half(), v), Half(), to);
+    hn::StoreU(hn::Add(hn::DemoteTo(Half(), v), hn::Zero(Half())), Half(), to);
   }
 };
 
