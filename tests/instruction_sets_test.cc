@@ -7,6 +7,7 @@
 
 #include <bit>
 
+#include "ballast/kernels/cpu/target_for_test.h"
 #include "ballast/kernels/table_for_test.h"
 #include "ballast/robust/aggregate.h"
 #include "ballast/robust/registry.h"
@@ -14,21 +15,6 @@
 
 namespace ballast::robust {
 namespace {
-
-// While one lives, the kernels run on the given instruction set.
-class OnTarget {
- public:
-  explicit OnTarget(std::int64_t target) { choose(target); }
-  OnTarget(const OnTarget&) = delete;
-  OnTarget& operator=(const OnTarget&) = delete;
-  ~OnTarget() { choose(0); }  // 0: what the machine has
-
- private:
-  static void choose(std::int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-};
 
 struct Case {
   std::size_t rows, dim;
@@ -109,7 +95,7 @@ class InstructionSets : public testing::TestWithParam<const char*> {
       std::vector<float> results[2];
       std::size_t chosen[2];
       for (const int k : {0, 1}) {
-        const OnTarget target(k == 0 ? HWY_AVX2 : HWY_AVX3);
+        const kernels::OnTarget target(k == 0 ? HWY_AVX2 : HWY_AVX3);
         chosen[k] = hwy::GetChosenTarget().GetIndex();
         results[k] = compute(GetParam(), one);
       }

@@ -1,6 +1,9 @@
-// Weighted medians of many columns at once by sorting: values and weights go through a sorting
-// network together, in registers, then the weights are added up in order. The cost does not depend
-// on the values. Included once per instruction set.
+// Weighted medians of many columns at once by sorting. What is sorted are tags: the upper 27 bits
+// of a value's key with the number of its row in place of the others. So a compare-exchange is one
+// minimum and one maximum, and the weight at a rank is looked up by its row. Tags order the rows
+// by value but for rows that differ in the last five bits alone. Where such a row stands beside the
+// median, the column is searched (column_search-inl.h), from a value that is the answer or next to
+// it. Included once per instruction set.
 
 #if defined(BALLAST_KERNELS_CPU_COLUMN_SORT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef BALLAST_KERNELS_CPU_COLUMN_SORT_INL_H_
@@ -11,90 +14,220 @@
 
 #include <utility>
 
-#include "ballast/kernels/cpu/columns-inl.h"
+#include "ballast/kernels/cpu/column_search-inl.h"
+#include "ballast/kernels/cpu/sort_plan.h"
 #include "ballast/kernels/cpu/sorting_network.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
 
-// Beyond this many rows the registers overflow by far, and a search (column_search-inl.h) is
-// faster.
-#ifndef BALLAST_SORT_ROWS_MAX
-#define BALLAST_SORT_ROWS_MAX 32
-#endif
-constexpr std::size_t kSortRowsMax = BALLAST_SORT_ROWS_MAX;
+using Tags = Sums<Narrow>;
+using TagMask = hn::Mask<Narrow::DW>;
+constexpr std::int32_t kRowMask = (1 << kRowBits) - 1;
+constexpr std::size_t kLanes = hn::MaxLanes(Narrow::D());
 
-template <typename Width>
-struct Element {
-  Sums<Width> key;
-  Sums<Width> weight;
+// Some columns: the keys of the rows, and their tags in order. Those of rank r are ranks[r + 1],
+// between two that no finite value has.
+struct SortedColumns {
+  alignas(64) std::int32_t keys[kTaggedRowsMax][kCopiedColumns];
+  alignas(64) std::int32_t ranks[kTaggedRowsMax + 2][kCopiedColumns];
+
+  explicit SortedColumns(std::size_t rows) {
+    std::fill_n(ranks[0], kCopiedColumns, std::numeric_limits<std::int32_t>::min());
+    std::fill_n(ranks[rows + 1], kCopiedColumns, std::numeric_limits<std::int32_t>::max());
+  }
 };
 
-template <typename Width>
-HWY_INLINE void exchange(Element<Width>& low, Element<Width>& high) {
-  const auto is_swapped = hn::Gt(low.key, high.key);
-  const auto key = hn::Min(low.key, high.key);
-  high.key = hn::Max(low.key, high.key);
-  low.key = key;
-  const auto weight = hn::IfThenElse(is_swapped, high.weight, low.weight);
-  high.weight = hn::IfThenElse(is_swapped, low.weight, high.weight);
-  low.weight = weight;
+HWY_INLINE Tags without_row(Tags tags) { return hn::And(tags, hn::Set(Narrow::DW(), ~kRowMask)); }
+
+HWY_INLINE void exchange(Tags& low, Tags& high) {
+  const auto lower = hn::Min(low, high);
+  high = hn::Max(low, high);
+  low = lower;
 }
 
-template <typename Width, std::size_t kRows, std::size_t... kSteps>
-HWY_INLINE void sort_registers(Element<Width>* elements, std::index_sequence<kSteps...>) {
-  constexpr auto kNetwork = make_network<kRows>();
-  (exchange<Width>(elements[kNetwork[kSteps].low], elements[kNetwork[kSteps].high]), ...);
+template <std::size_t kRows, std::size_t... kSteps>
+HWY_INLINE void sort_registers([[maybe_unused]] Tags* tags, std::index_sequence<kSteps...>) {
+  [[maybe_unused]] constexpr auto kNetwork = make_network<kRows>();
+  (exchange(tags[kNetwork[kSteps].low], tags[kNetwork[kSteps].high]), ...);
 }
 
-// The smallest key at which the cumulative weight reaches the target.
-template <typename Width, std::size_t kRows>
-HWY_INLINE Values<Width> where_weight_reaches(const Element<Width>* sorted, std::int64_t target) {
-  const typename Width::DW dw;
-  const auto goal = broadcast<Width>(target);
-  auto cumulative = hn::Zero(dw);
-  auto found = hn::Set(dw, std::numeric_limits<typename Width::Weight>::max());
-  for (std::size_t rank = 0; rank < kRows; ++rank) {
-    cumulative = hn::Add(cumulative, sorted[rank].weight);
-    const auto is_short = hn::Lt(cumulative, goal);
-    found = hn::IfThenElse(is_short, found, hn::Min(found, sorted[rank].key));
+// Sorts kCopiedColumns columns. Row numbers come from memory: the units that load are idle.
+template <std::size_t kRows>
+void sort_columns(Columns<Narrow> columns, const SortPlan& plan, SortedColumns& sorted) {
+  const Narrow::DW dw;
+  for (std::size_t at = 0; at < kCopiedColumns; at += kLanes) {
+    Tags tags[kRows];
+    for (std::size_t i = 0; i < kRows; ++i) {
+      const auto key = key_of<Narrow>(columns.value(i));
+      hn::Store(key, dw, sorted.keys[i] + at);
+      tags[i] = hn::OrAnd(hn::Set(dw, plan.row_numbers[i]), key, hn::Set(dw, ~kRowMask));
+    }
+    sort_registers<kRows>(tags, std::make_index_sequence<exchange_count(kRows)>());
+    for (std::size_t i = 0; i < kRows; ++i) hn::Store(tags[i], dw, sorted.ranks[i + 1] + at);
+    columns.offset += kLanes;
   }
-  return value_of<Width>(found);
 }
 
-// Requires: columns.count is kRows or kRows - 1; in the latter case an element of no weight above
-// all others fills the last place.
-template <typename Width, std::size_t kRows>
-Values<Width> median_by_sorting(const Columns<Width>& columns, std::int64_t total) {
-  const typename Width::DW dw;
-  Element<Width> elements[kRows];
-  for (std::size_t i = 0; i + 1 < kRows; ++i) {
-    elements[i] = {key_of<Width>(columns.value(i)), columns.weight(i)};
+using SortColumns = void (*)(Columns<Narrow>, const SortPlan&, SortedColumns&);
+
+template <std::size_t... kIndices>
+HWY_INLINE SortColumns choose_sort(std::size_t rows, std::index_sequence<kIndices...>) {
+  static constexpr SortColumns kSorts[] = {sort_columns<kIndices + 1>...};
+  return kSorts[rows - 1];
+}
+
+// The weights of the rows that tags name, from tables in registers where these are wide.
+HWY_INLINE Tags weights_of(Tags tags, const SortPlan& plan, [[maybe_unused]] std::size_t rows) {
+  const Narrow::DW dw;
+  const std::int32_t* weights = plan.weights.data();
+#if HWY_TARGET <= HWY_AVX3  // looks up 32 words by the lowest five bits
+  const auto first = hn::Load(dw, weights), second = hn::Load(dw, weights + 16);
+  return Tags{_mm512_permutex2var_epi32(first.raw, tags.raw, second.raw)};
+#elif HWY_TARGET <= HWY_AVX2  // looks up eight words
+  const auto index = hn::IndicesFromVec(dw, hn::And(tags, hn::Set(dw, 7)));
+  const auto eight_from = [&](std::size_t first) HWY_ATTR {
+    return hn::TableLookupLanes(hn::Load(dw, weights + first), index);
+  };
+  if (rows <= 8) return eight_from(0);
+  const auto bit_3 = hn::ShiftLeft<28>(tags), bit_4 = hn::ShiftLeft<27>(tags);
+  const auto low = hn::IfNegativeThenElse(bit_3, eight_from(8), eight_from(0));
+  if (rows <= 16) return low;
+  const auto high = hn::IfNegativeThenElse(bit_3, eight_from(24), eight_from(16));
+  return hn::IfNegativeThenElse(bit_4, high, low);
+#else
+  return hn::GatherIndex(dw, weights, hn::And(tags, hn::Set(dw, kRowMask)));
+#endif
+}
+
+// Vectors that are worked on together: each waits for its own sums only.
+constexpr std::size_t kTogether = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+// Where the weight in order reaches a target: the tags there, and whether they differ from those on
+// either side by more than the row.
+struct Ranks {
+  Tags tags[kTogether];
+  TagMask are_alone[kTogether];
+};
+
+HWY_INLINE Ranks find_ranks(const SortedColumns& sorted, std::size_t rows, std::size_t at,
+                            const SortPlan& plan, std::int32_t target) {
+  const Narrow::DW dw;
+  const auto tags_at = [&](std::size_t rank_and_one, std::size_t v) HWY_ATTR {
+    return hn::Load(dw, sorted.ranks[rank_and_one] + at + v * kLanes);
+  };
+  const auto goal = hn::Set(dw, target);
+  Tags weights[kTogether], before[kTogether], after[kTogether];
+  Ranks found;
+  for (std::size_t v = 0; v < kTogether; ++v) weights[v] = hn::Zero(dw);
+  for (std::size_t rank = 0; rank < plan.first_rank; ++rank) {
+    for (std::size_t v = 0; v < kTogether; ++v) {
+      weights[v] = hn::Add(weights[v], weights_of(tags_at(rank + 1, v), plan, rows));
+    }
   }
-  elements[kRows - 1] = {hn::Set(dw, std::numeric_limits<typename Width::Weight>::max()),
-                         hn::Zero(dw)};
-  if (columns.count == kRows) {
-    elements[kRows - 1] = {key_of<Width>(columns.value(kRows - 1)), columns.weight(kRows - 1)};
+  for (std::size_t v = 0; v < kTogether; ++v) {
+    before[v] = tags_at(plan.first_rank, v);
+    found.tags[v] = tags_at(plan.first_rank + 1, v);
+    after[v] = tags_at(plan.first_rank + 2, v);
   }
-  sort_registers<Width, kRows>(elements, std::make_index_sequence<exchange_count(kRows)>());
-  const auto lower = where_weight_reaches<Width, kRows>(elements, (total + 1) / 2);
-  if (total % 2 != 0) return hn::Add(lower, hn::Zero(typename Width::D()));
-  return midpoint<Width>(lower, where_weight_reaches<Width, kRows>(elements, total / 2 + 1));
+  for (std::size_t rank = plan.first_rank + 1; rank <= plan.last_rank; ++rank) {
+    for (std::size_t v = 0; v < kTogether; ++v) {
+      weights[v] = hn::Add(weights[v], weights_of(tags_at(rank, v), plan, rows));
+      const auto is_short = hn::Lt(weights[v], goal);
+      before[v] = hn::IfThenElse(is_short, tags_at(rank, v), before[v]);
+      found.tags[v] = hn::IfThenElse(is_short, tags_at(rank + 1, v), found.tags[v]);
+      after[v] = hn::IfThenElse(is_short, tags_at(rank + 2, v), after[v]);
+    }
+  }
+  for (std::size_t v = 0; v < kTogether; ++v) {
+    const auto tags = without_row(found.tags[v]);
+    found.are_alone[v] =
+        hn::And(hn::Ne(tags, without_row(before[v])), hn::Ne(tags, without_row(after[v])));
+  }
+  return found;
 }
 
-template <typename Width>
-using MedianBySorting = Values<Width> (*)(const Columns<Width>&, std::int64_t);
-
-template <typename Width, std::size_t... kPairs>
-HWY_INLINE MedianBySorting<Width> choose_sort(std::size_t rows, std::index_sequence<kPairs...>) {
-  static constexpr MedianBySorting<Width> kSorts[] = {median_by_sorting<Width, 2 * kPairs + 2>...};
-  return kSorts[(rows - 1) / 2];
+// The values of the rows that tags name, where they are alone: of the keys at or above a tag
+// without its row, theirs are the nearest. Those below wrap around to the far end.
+HWY_INLINE void load_values(const SortedColumns& sorted, std::size_t rows, std::size_t at,
+                            const Tags* tags, Values<Narrow>* values) {
+  const Narrow::DW dw;
+  const hn::RebindToUnsigned<Narrow::DW> du;
+  Tags bases[kTogether];
+  hn::Vec<decltype(du)> nearest[kTogether];
+  for (std::size_t v = 0; v < kTogether; ++v) {
+    bases[v] = without_row(tags[v]);
+    nearest[v] = hn::Set(du, ~0u);
+  }
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t v = 0; v < kTogether; ++v) {
+      const auto key = hn::Load(dw, sorted.keys[i] + at + v * kLanes);
+      nearest[v] = hn::Min(nearest[v], hn::BitCast(du, hn::Sub(key, bases[v])));
+    }
+  }
+  for (std::size_t v = 0; v < kTogether; ++v) {
+    values[v] = value_of<Narrow>(hn::Add(bases[v], hn::BitCast(dw, nearest[v])));
+  }
 }
 
-// The median of up to kSortRowsMax rows.
-template <typename Width>
-HWY_INLINE MedianBySorting<Width> sorting_median_for(std::size_t rows) {
-  return choose_sort<Width>(rows, std::make_index_sequence<kSortRowsMax / 2>());
+// The median, by search from a value near it.
+HWY_NOINLINE Values<Narrow> median_near(const Columns<Narrow>& columns, Values<Narrow> value,
+                                        std::int64_t total) {
+  auto found = search(columns, count_around(columns, value), total, (total + 1) / 2);
+  return median_from(columns, found, total);
+}
+
+// The medians of kTogether vectors of columns that lie at `at` among the sorted ones.
+HWY_INLINE void store_medians(Columns<Narrow> columns, const SortPlan& plan,
+                              const SortedColumns& sorted, std::size_t at,
+                              float* HWY_RESTRICT out) {
+  Ranks lower = find_ranks(sorted, columns.count, at, plan, plan.lower_target);
+  Values<Narrow> values[kTogether], upper_values[kTogether];
+  load_values(sorted, columns.count, at, lower.tags, values);
+  std::copy_n(values, kTogether, upper_values);
+  if (plan.lower_target != plan.upper_target) {
+    const Ranks upper = find_ranks(sorted, columns.count, at, plan, plan.upper_target);
+    load_values(sorted, columns.count, at, upper.tags, upper_values);
+    for (std::size_t v = 0; v < kTogether; ++v) {
+      lower.are_alone[v] = hn::And(lower.are_alone[v], upper.are_alone[v]);
+    }
+  }
+  for (std::size_t v = 0; v < kTogether; ++v) {
+    auto median = midpoint<Narrow>(values[v], upper_values[v]);
+    if (!hn::AllTrue(Narrow::DW(), lower.are_alone[v])) {
+      median = median_near(columns, values[v], plan.total());
+    }
+    Narrow::store(median, out + v * kLanes);
+    columns.offset += kLanes;
+  }
+}
+
+// Writes the medians of kCopiedColumns columns. What lies between stays in the first-level cache.
+HWY_INLINE void sort_for_medians(Columns<Narrow> columns, const SortPlan& plan, SortColumns sort,
+                                 SortedColumns& sorted, float* HWY_RESTRICT out) {
+  sort(columns, plan, sorted);
+  for (std::size_t at = 0; at < kCopiedColumns; at += kTogether * kLanes) {
+    store_medians(columns, plan, sorted, at, out + at);
+    columns.offset += kTogether * kLanes;
+  }
+}
+
+// The medians of the columns in [begin, end). Requires: narrow weights of at most kSortRowsMax
+// rows.
+HWY_INLINE void medians_by_sorting(const ColumnJob& job, std::size_t begin, std::size_t end,
+                                   const ColumnScratch& scratch, float* HWY_RESTRICT out) {
+  const std::size_t rows = job.rows.row_count();
+  const SortPlan plan = make_sort_plan(job.narrow_weights, job.total);
+  const SortColumns sort = choose_sort(rows, std::make_index_sequence<kSortRowsMax>());
+  SortedColumns sorted(rows);
+  Columns<Narrow> columns = columns_of<Narrow>(job, begin);
+  for (; columns.offset + kCopiedColumns <= end; columns.offset += kCopiedColumns) {
+    sort_for_medians(columns, plan, sort, sorted, out + columns.offset);
+  }
+  if (columns.offset == end) return;
+  float last[kCopiedColumns];
+  const std::size_t width = end - columns.offset;
+  sort_for_medians(copy_columns(columns, width, scratch), plan, sort, sorted, last);
+  std::copy_n(last, width, out + columns.offset);
 }
 
 }  // namespace ballast::kernels::cpu::HWY_NAMESPACE

@@ -15,16 +15,6 @@ HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
 
 template <typename Width>
-void sort_range(const ColumnJob& job, std::size_t begin, std::size_t end,
-                const ColumnScratch& scratch, float* HWY_RESTRICT out) {
-  const auto median_of = sorting_median_for<Width>(job.rows.row_count());
-  for_each_vector<Width>(
-      job, begin, end, scratch,
-      [&](const Columns<Width>& columns, std::size_t position, std::size_t width)
-          HWY_ATTR { store_first<Width>(median_of(columns, job.total), width, out + position); });
-}
-
-template <typename Width>
 void search_range(const ColumnJob& job, std::size_t begin, std::size_t end,
                   const ColumnScratch& scratch, float* HWY_RESTRICT out) {
   const std::int64_t target = (job.total + 1) / 2;
@@ -43,7 +33,7 @@ void median_range(const ColumnJob& job, std::size_t begin, std::size_t end,
   if (job.rows.row_count() > kSortRowsMax) {
     return search_range<Narrow>(job, begin, end, scratch, out);
   }
-  sort_range<Narrow>(job, begin, end, scratch, out);
+  medians_by_sorting(job, begin, end, scratch, out);
 }
 
 }  // namespace ballast::kernels::cpu::HWY_NAMESPACE

@@ -1,0 +1,169 @@
+// The median by sorting orders values by their upper bits first. Here are the tables in which that
+// is not enough: neighbouring floats, ties, zeros of either sign; for every number of rows and on
+// every instruction set the machine has, against the plain twin, bit for bit.
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <limits>
+
+#include "ballast/kernels/backend.h"
+#include "ballast/kernels/cpu/sort_plan.h"
+#include "ballast/kernels/cpu/target_for_test.h"
+#include "ballast/kernels/table_for_test.h"
+
+namespace ballast::kernels {
+namespace {
+
+constexpr std::size_t kRowsEnd = 35;  // more than are ever sorted
+
+// Calls check() once on each instruction set that was compiled and that the machine has.
+template <typename Check>
+void on_each_target(const Check& check) {
+  for (const std::int64_t target : {HWY_SCALAR, HWY_AVX2, HWY_AVX3}) {
+    if ((hwy::SupportedTargets() & target) == 0 && target != HWY_SCALAR) continue;
+    SCOPED_TRACE(testing::Message() << "target " << hwy::TargetName(target));
+    const OnTarget on(target);
+    check();
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+void expect_bits(std::span<const float> expected, std::span<const float> actual) {
+  ASSERT_EQ(expected.size(), actual.size());
+  for (std::size_t j = 0; j < expected.size(); ++j) {
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(expected[j]), std::bit_cast<std::uint32_t>(actual[j]))
+        << "coordinate " << j << ": " << expected[j] << " and " << actual[j];
+  }
+}
+
+// The median of the table from nothing and from a wrong one, against the reference.
+void expect_exact(TestTable& table, const Weights& weights) {
+  std::vector<float> expected(table.dim()), full(table.dim()), refined(table.dim(), 1.0f);
+  make_reference_backend()->weighted_median(table.view(), weights, expected);
+  const auto cpu = make_cpu_backend(1);
+  cpu->weighted_median(table.view(), weights, full);
+  expect_bits(expected, full);
+  cpu->refine_median(table.view(), weights, refined, nullptr);
+  expect_bits(expected, refined);
+}
+
+// Calls fill(rng) for each value of tables of every height, with every kind of weights.
+template <typename Fill>
+void expect_exact_for_all_heights(const Fill& fill) {
+  on_each_target([&] {
+    for (std::size_t rows = 1; rows < kRowsEnd; ++rows) {
+      for (const Weighting weighting : kWeightings) {
+        SCOPED_TRACE(testing::Message() << rows << " rows, weighting "
+                                        << static_cast<int>(weighting) << ", seed " << rows);
+        Rng rng(rows);
+        TestTable table(rows, 150);
+        for (std::size_t i = 0; i < rows; ++i) {
+          for (float& value : table[i]) value = fill(rng);
+        }
+        expect_exact(table, *Weights::make(make_weights(weighting, rows, rows)));
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  });
+}
+
+float neighbour(std::uint32_t bits, std::uint64_t steps) {
+  return std::bit_cast<float>(bits + static_cast<std::uint32_t>(steps));
+}
+
+TEST(WeightedMedian, IsExactAmongNeighbouringFloats) {
+  expect_exact_for_all_heights([](Rng& rng) { return neighbour(0x3F7FFFF0, rng.below(48)); });
+}
+
+TEST(WeightedMedian, IsExactAmongNeighboursOfEitherSign) {
+  expect_exact_for_all_heights([](Rng& rng) {
+    return neighbour(rng.below(2) == 0 ? 0x40A00010u : 0xC0A00010u, rng.below(40));
+  });
+}
+
+TEST(WeightedMedian, IsExactAmongZerosAndTheSmallestFloats) {
+  expect_exact_for_all_heights([](Rng& rng) {
+    return neighbour(rng.below(2) == 0 ? 0u : 0x80000000u, rng.below(3) * rng.below(20));
+  });
+}
+
+TEST(WeightedMedian, IsExactAmongTheLargestFloats) {
+  expect_exact_for_all_heights([](Rng& rng) {
+    return neighbour(rng.below(2) == 0 ? 0x7F7FFFC0u : 0xFF7FFFC0u, rng.below(64));
+  });
+}
+
+TEST(WeightedMedian, IsExactAmongAFewWholeNumbers) {
+  expect_exact_for_all_heights([](Rng& rng) { return static_cast<float>(rng.below(4)); });
+}
+
+TEST(WeightedMedian, IsExactAmongDistinctValues) {
+  expect_exact_for_all_heights([](Rng& rng) { return static_cast<float>(rng.normal()); });
+}
+
+TEST(WeightedMedian, OfEqualRowsIsTheirValue) {
+  for (const float value : {0.0f, 1.5f, -3e38f, 1e-44f}) {
+    expect_exact_for_all_heights([&](Rng&) { return value; });
+  }
+}
+
+// Two and two: half of the weight lies on either side of a boundary between upper bits, and the
+// mean of the two neighbours, which no float is, goes to the one whose last bit is zero.
+TEST(WeightedMedian, IsTheMidpointAcrossABoundaryOfTheUpperBits) {
+  on_each_target([] {
+    TestTable table(4, 70);
+    const float below = neighbour(0x3F80001F, 0), above = neighbour(0x3F800020, 0);
+    const float values[] = {above, below, 2.0f, -7.0f};
+    for (std::size_t i = 0; i < 4; ++i) table[i].assign(70, values[i]);
+    std::vector<float> median(70);
+    make_cpu_backend(1)->weighted_median(table.view(), Weights::equal(4), median);
+    expect_bits(std::vector<float>(70, above), median);
+  });
+}
+
+TEST(WeightedMedian, OfNegativeZerosIsPositiveZero) {
+  on_each_target([] {
+    TestTable table(3, 70);
+    for (std::size_t i = 0; i < 3; ++i) table[i].assign(70, -0.0f);
+    std::vector<float> median(70, 1.0f);
+    make_cpu_backend(1)->weighted_median(table.view(), Weights::equal(3), median);
+    expect_bits(std::vector<float>(70, 0.0f), median);
+  });
+}
+
+// The largest sum of weights that 32 bits are used for.
+TEST(WeightedMedian, IsExactWithTheLargestNarrowWeights) {
+  on_each_target([] {
+    TestTable table = make_table(Filling::kNormal, 5, 200, 1);
+    const std::uint64_t half = std::uint64_t{1} << 30;
+    for (const std::uint64_t last : {half - 4, half - 5}) {
+      Weights weights;
+      weights.assign_units(std::vector<std::uint64_t>{1, 1, half, 1, last});
+      ASSERT_TRUE(weights.is_narrow());
+      expect_exact(table, weights);
+    }
+  });
+}
+
+TEST(SortPlan, KnowsAtWhichRanksAMedianCanBe) {
+  const std::int32_t counts[] = {300, 100, 200, 500, 400};
+  const auto plan = cpu::make_sort_plan(counts, 1500);
+  EXPECT_EQ(plan.lower_target, 750);
+  EXPECT_EQ(plan.upper_target, 751);
+  EXPECT_EQ(plan.first_rank, 1u);  // 500 + 400
+  EXPECT_EQ(plan.last_rank, 3u);   // 100 + 200 + 300 + 400
+  EXPECT_EQ(plan.total(), 1500);
+
+  const std::int32_t lone[] = {9, 1, 1};
+  EXPECT_EQ(cpu::make_sort_plan(lone, 11).first_rank, 0u);
+  EXPECT_EQ(cpu::make_sort_plan(lone, 11).last_rank, 2u);
+
+  const std::int32_t equal[] = {1, 1, 1, 1, 1};
+  EXPECT_EQ(cpu::make_sort_plan(equal, 5).first_rank, 2u);
+  EXPECT_EQ(cpu::make_sort_plan(equal, 5).last_rank, 2u);
+  EXPECT_EQ(cpu::make_sort_plan(equal, 5).total(), 5);
+}
+
+}  // namespace
+}  // namespace ballast::kernels
