@@ -2,6 +2,7 @@
 #include "ballast/kernels/blocks.h"
 #include "ballast/kernels/cpu/column_job.h"
 #include "ballast/kernels/cpu/primitives.h"
+#include "ballast/kernels/cpu/sort_plan.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ballast/kernels/cpu/median_refine.cc"
@@ -60,6 +61,8 @@ void refine_median(RowsView rows, const Weights& weights, std::span<float> media
                    MedianState* state, std::size_t threads) {
   const auto kernel = HWY_DYNAMIC_DISPATCH(refine_range);
   if (!weights.is_narrow()) state = nullptr;
+  const bool is_small = rows.row_count() <= kSortNotSearchRowsMax && weights.is_narrow();
+  if (is_small && state == nullptr) return weighted_median(rows, weights, median, threads);
   if (state != nullptr) state->reset(rows.dim(), weights.total());
   const MedianArrays arrays = median_arrays(median, state);
   const Blocks blocks(rows.dim());
