@@ -28,11 +28,11 @@ constexpr std::size_t kLanes = hn::MaxLanes(Narrow::D());
 
 // Some columns: the keys of the rows, and their tags in order. Those of rank r are ranks[r + 1],
 // between two that no finite value has.
-struct SortedColumns {
+struct TaggedColumns {
   alignas(64) std::int32_t keys[kTaggedRowsMax][kCopiedColumns];
   alignas(64) std::int32_t ranks[kTaggedRowsMax + 2][kCopiedColumns];
 
-  explicit SortedColumns(std::size_t rows) {
+  explicit TaggedColumns(std::size_t rows) {
     std::fill_n(ranks[0], kCopiedColumns, std::numeric_limits<std::int32_t>::min());
     std::fill_n(ranks[rows + 1], kCopiedColumns, std::numeric_limits<std::int32_t>::max());
   }
@@ -54,7 +54,7 @@ HWY_INLINE void sort_registers([[maybe_unused]] Tags* tags, std::index_sequence<
 
 // Sorts kCopiedColumns columns. Row numbers come from memory: the units that load are idle.
 template <std::size_t kRows>
-void sort_columns(Columns<Narrow> columns, const SortPlan& plan, SortedColumns& sorted) {
+void sort_columns(Columns<Narrow> columns, const SortPlan& plan, TaggedColumns& sorted) {
   const Narrow::DW dw;
   for (std::size_t at = 0; at < kCopiedColumns; at += kLanes) {
     Tags tags[kRows];
@@ -69,7 +69,7 @@ void sort_columns(Columns<Narrow> columns, const SortPlan& plan, SortedColumns& 
   }
 }
 
-using SortColumns = void (*)(Columns<Narrow>, const SortPlan&, SortedColumns&);
+using SortColumns = void (*)(Columns<Narrow>, const SortPlan&, TaggedColumns&);
 
 template <std::size_t... kIndices>
 HWY_INLINE SortColumns choose_sort(std::size_t rows, std::index_sequence<kIndices...>) {
@@ -102,6 +102,7 @@ HWY_INLINE Tags weights_of(Tags tags, const SortPlan& plan, [[maybe_unused]] std
 
 // Vectors that are worked on together: each waits for its own sums only.
 constexpr std::size_t kTogether = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+
 // Where the weight in order reaches a target: the tags there, and whether they differ from those on
 // either side by more than the row.
 struct Ranks {
@@ -109,7 +110,7 @@ struct Ranks {
   TagMask are_alone[kTogether];
 };
 
-HWY_INLINE Ranks find_ranks(const SortedColumns& sorted, std::size_t rows, std::size_t at,
+HWY_INLINE Ranks find_ranks(const TaggedColumns& sorted, std::size_t rows, std::size_t at,
                             const SortPlan& plan, std::int32_t target) {
   const Narrow::DW dw;
   const auto tags_at = [&](std::size_t rank_and_one, std::size_t v) HWY_ATTR {
@@ -148,7 +149,7 @@ HWY_INLINE Ranks find_ranks(const SortedColumns& sorted, std::size_t rows, std::
 
 // The values of the rows that tags name, where they are alone: of the keys at or above a tag
 // without its row, theirs are the nearest. Those below wrap around to the far end.
-HWY_INLINE void load_values(const SortedColumns& sorted, std::size_t rows, std::size_t at,
+HWY_INLINE void load_values(const TaggedColumns& sorted, std::size_t rows, std::size_t at,
                             const Tags* tags, Values<Narrow>* values) {
   const Narrow::DW dw;
   const hn::RebindToUnsigned<Narrow::DW> du;
@@ -170,15 +171,15 @@ HWY_INLINE void load_values(const SortedColumns& sorted, std::size_t rows, std::
 }
 
 // The median, by search from a value near it.
-HWY_NOINLINE Values<Narrow> median_near(const Columns<Narrow>& columns, Values<Narrow> value,
-                                        std::int64_t total) {
+inline HWY_NOINLINE Values<Narrow> median_near(const Columns<Narrow>& columns, Values<Narrow> value,
+                                               std::int64_t total) {
   auto found = search(columns, count_around(columns, value), total, (total + 1) / 2);
   return median_from(columns, found, total);
 }
 
 // The medians of kTogether vectors of columns that lie at `at` among the sorted ones.
 HWY_INLINE void store_medians(Columns<Narrow> columns, const SortPlan& plan,
-                              const SortedColumns& sorted, std::size_t at,
+                              const TaggedColumns& sorted, std::size_t at,
                               float* HWY_RESTRICT out) {
   Ranks lower = find_ranks(sorted, columns.count, at, plan, plan.lower_target);
   Values<Narrow> values[kTogether], upper_values[kTogether];
@@ -203,7 +204,7 @@ HWY_INLINE void store_medians(Columns<Narrow> columns, const SortPlan& plan,
 
 // Writes the medians of kCopiedColumns columns. What lies between stays in the first-level cache.
 HWY_INLINE void sort_for_medians(Columns<Narrow> columns, const SortPlan& plan, SortColumns sort,
-                                 SortedColumns& sorted, float* HWY_RESTRICT out) {
+                                 TaggedColumns& sorted, float* HWY_RESTRICT out) {
   sort(columns, plan, sorted);
   for (std::size_t at = 0; at < kCopiedColumns; at += kTogether * kLanes) {
     store_medians(columns, plan, sorted, at, out + at);
@@ -218,7 +219,7 @@ HWY_INLINE void medians_by_sorting(const ColumnJob& job, std::size_t begin, std:
   const std::size_t rows = job.rows.row_count();
   const SortPlan plan = make_sort_plan(job.narrow_weights, job.total);
   const SortColumns sort = choose_sort(rows, std::make_index_sequence<kSortRowsMax>());
-  SortedColumns sorted(rows);
+  TaggedColumns sorted(rows);
   Columns<Narrow> columns = columns_of<Narrow>(job, begin);
   for (; columns.offset + kCopiedColumns <= end; columns.offset += kCopiedColumns) {
     sort_for_medians(columns, plan, sort, sorted, out + columns.offset);
