@@ -22,8 +22,8 @@ constexpr std::size_t kSortRowsMax = BALLAST_SORT_ROWS_MAX;
 static_assert(kSortRowsMax <= kTaggedRowsMax);
 
 // Up to this many they are also sorted when the last median is known. A search from there takes
-// more steps the more weight has moved and when many medians are midpoints; sorting always takes
-// the same time, which for few rows is less on the average.
+// more steps the more weight has moved, and more counts where medians are midpoints; sorting always
+// takes the same time. For few rows that is less, but for an odd number of equal weights.
 constexpr std::size_t kSortNotSearchRowsMax = std::min<std::size_t>(12, kSortRowsMax);
 
 // In sorted order, the median of a column has a rank within [first_rank, last_rank] whatever its
