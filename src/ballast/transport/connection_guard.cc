@@ -4,12 +4,13 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <utility>
+
+#include "ballast/transport/socket_number.h"
 
 namespace ballast::transport {
 namespace {
@@ -18,12 +19,6 @@ using Time = ConnectionGuard::Time;
 
 // What strangers may still send when memory is short.
 constexpr std::uint64_t kShortPart = 4;
-
-// 0 for a descriptor that is closed.
-std::uint64_t socket_number(int descriptor) {
-  struct stat status {};
-  return fstat(descriptor, &status) == 0 && S_ISSOCK(status.st_mode) ? status.st_ino : 0;
-}
 
 // IPv4 as the end of an IPv6 address, and the port.
 std::array<std::uint8_t, 18> address_of(const in6_addr& host, std::uint16_t port) {

@@ -9,7 +9,6 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 
 #include "ballast/base/check.h"
 #include "ballast/transport/endpoint.h"
+#include "ballast/transport/socket_number.h"
 
 namespace ballast::transport {
 namespace {
@@ -31,12 +31,6 @@ constexpr std::size_t kTrustedMax = 4096;
 constexpr std::chrono::milliseconds kBackOff{10};  // when not even the spare could be got back
 
 std::string last_error() { return std::generic_category().message(errno); }
-
-// 0 for a descriptor that is closed.
-std::uint64_t socket_number(int descriptor) {
-  struct stat status {};
-  return fstat(descriptor, &status) == 0 && S_ISSOCK(status.st_mode) ? status.st_ino : 0;
-}
 
 int open_spare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 

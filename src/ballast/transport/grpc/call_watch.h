@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ballast/transport/connection_guard.h"
+#include "ballast/transport/grpc/handoff.h"
 #include "ballast/transport/grpc/peer_address.h"
 
 namespace ballast::transport {
@@ -19,8 +20,12 @@ class WatchedCall final : public grpc::experimental::Interceptor {
   WatchedCall(ConnectionGuard& guard, std::shared_ptr<ConnectionGuard::Connection> connection)
       : guard_(guard), connection_(std::move(connection)) {
     guard_.begin_call(*connection_);
+    begun_.give();
   }
-  ~WatchedCall() override { guard_.end_call(*connection_); }
+  ~WatchedCall() override {
+    begun_.take();
+    guard_.end_call(*connection_);
+  }
   WatchedCall(const WatchedCall&) = delete;
   WatchedCall& operator=(const WatchedCall&) = delete;
 
@@ -31,16 +36,20 @@ class WatchedCall final : public grpc::experimental::Interceptor {
  private:
   ConnectionGuard& guard_;
   std::shared_ptr<ConnectionGuard::Connection> connection_;
+  Handoff begun_;  // to its end, on whatever thread
 };
 
 class CallWatch final : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
   // The guard outlives the server.
   CallWatch(ConnectionGuard& guard, std::size_t metadata_bytes_max)
-      : guard_(guard), metadata_bytes_max_(metadata_bytes_max) {}
+      : guard_(guard), metadata_bytes_max_(metadata_bytes_max) {
+    made_.give();
+  }
 
   grpc::experimental::Interceptor* CreateServerInterceptor(
       grpc::experimental::ServerRpcInfo* call) override {
+    made_.take();
     grpc::ServerContextBase& context = *call->server_context();
     auto connection = connection_of(guard_, context.peer());
     if (!connection) return nullptr;
@@ -60,6 +69,7 @@ class CallWatch final : public grpc::experimental::ServerInterceptorFactoryInter
 
   ConnectionGuard& guard_;
   const std::size_t metadata_bytes_max_;
+  Handoff made_;  // to the calls
 };
 
 }  // namespace ballast::transport
