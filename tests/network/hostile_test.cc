@@ -271,7 +271,7 @@ TEST_F(Hostile, CompressedMessagesAreRefusedUnread) {
 }
 
 TEST_F(Hostile, SilentWorkersAreEvictedAndMayJoinAgain) {
-  setting.silence_max = milliseconds(200);
+  setting.silence_max = kSlowness * milliseconds(500);
   server = start_server(setting);
   RawWorker worker(server, "w0");
   ASSERT_TRUE(worker.join(setting));

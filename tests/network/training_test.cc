@@ -36,7 +36,7 @@ void expect_convergence(NetworkServer& server, const std::vector<ClientOptions>&
   std::atomic<bool> is_done = false;
   std::vector<std::thread> threads;
   for (ClientOptions options : clients) {
-    options.patience = milliseconds(300);
+    options.patience = kSlowness * milliseconds(300);
     threads.emplace_back([options, &is_done] {
       Client client = Client::make(options).value();
       const auto first = client.join();
@@ -233,7 +233,7 @@ TEST(Training, AFloodIsHeldAndTheHonestOnesGoOn) {
   for (int i = 0; i < 5; ++i) {
     threads.emplace_back([&, i] {
       ClientOptions options = client_options(server, setting, "w" + std::to_string(i));
-      options.patience = milliseconds(300);
+      options.patience = kSlowness * milliseconds(300);
       Client client = Client::make(options).value();
       auto model = client.join();
       while (model && !is_done) {
