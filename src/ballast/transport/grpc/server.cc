@@ -7,10 +7,8 @@
 #include <grpcpp/resource_quota.h>
 
 #include <condition_variable>
-#include <functional>
 #include <mutex>
 #include <thread>
-#include <unordered_map>
 #include <utility>
 
 #include "ballast/base/check.h"
@@ -19,14 +17,11 @@
 #include "ballast/transport/grpc/credentials.h"
 #include "ballast/transport/grpc/deadline.h"
 #include "ballast/transport/grpc/flow.h"
-#include "ballast/transport/grpc/handoff.h"
 #include "ballast/transport/grpc/hmac.h"
-#include "ballast/transport/grpc/peer_address.h"
-#include "ballast/transport/grpc/session.h"
+#include "ballast/transport/grpc/service.h"
 #include "ballast/transport/grpc/silence.h"
 #include "ballast/transport/memory_budget.h"
 #include "ballast/wire/limits.h"
-#include "proto/ballast/v1/parameter_server.grpc.pb.h"
 
 namespace ballast::transport {
 namespace {
@@ -42,98 +37,6 @@ constexpr std::chrono::milliseconds kStopGrace{500};
 
 constexpr const char* kServiceName = "ballast.v1.ParameterServer";
 constexpr const char* kTrainingName = "ballast.v1.Training";
-
-// Turns a stream away before it has cost anything.
-class Refusal final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
- public:
-  explicit Refusal(const std::string& message) {
-    Finish({grpc::StatusCode::PERMISSION_DENIED, message});
-    begun_.give();  // gRPC has not seen us yet
-  }
-  void OnDone() override {
-    begun_.take();
-    delete this;
-  }
-
- private:
-  Handoff begun_;
-};
-
-// Who is on the other end: the certificate says it, or, without TLS, a header.
-Result<StreamIdentity> identify(const NetworkServerOptions& options, const Exchange& exchange,
-                                const grpc::CallbackServerContext& context) {
-  StreamIdentity identity;
-  if (options.tls) {
-    const auto found = context.auth_context()->FindPropertyValues("x509_pem_cert");
-    if (found.empty()) return not_found("a certificate is required");
-    identity.certificate.assign(found.front().data(), found.front().size());
-    BALLAST_TRY(identity.name, options.identify(identity.certificate));
-  } else {
-    const auto found = context.client_metadata().find(kNameHeader);
-    if (found == context.client_metadata().end()) {
-      return not_found(fmt::format("say who you are in the header {}", kNameHeader));
-    }
-    identity.name.assign(found->second.data(), found->second.size());
-  }
-  const auto worker = exchange.find(identity.name);
-  if (!worker) return not_found("this worker is not enrolled here");
-  identity.worker = *worker;
-  return identity;
-}
-
-// Takes messages as the bytes they came in, see frame.h.
-class Service final
-    : public v1::ParameterServer::WithRawCallbackMethod_Train<v1::ParameterServer::Service> {
- public:
-  using Trust = std::function<void(const std::string& host)>;
-
-  // Told where enrolled workers come from.
-  Service(Desk& desk, Trust trust) : desk_(desk), trust_(std::move(trust)) {
-    desk_.on_done = [this](Session* session) {
-      const Reaction reaction(connected_, shut_down_);
-      const std::lock_guard lock(mutex_);
-      sessions_.erase(session);
-    };
-  }
-
-  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Train(
-      grpc::CallbackServerContext* context) override {
-    const Reaction reaction(connected_, shut_down_);
-    auto identity = identify(desk_.options, *desk_.exchange, *context);
-    if (!identity) {
-      ++desk_.streams_refused;
-      return new Refusal(identity.error().message);
-    }
-    ++desk_.streams_opened;
-    trust_(host_of(context->peer()));
-    const auto session = std::make_shared<Session>(desk_, *context, *std::move(identity));
-    {
-      const std::lock_guard lock(mutex_);
-      sessions_.emplace(session.get(), session);
-    }
-    session->start();
-    return session.get();
-  }
-
-  // Connections come before their streams, and all streams end before the server is gone.
-  void on_connection() noexcept { connected_.give(); }
-  void on_shutdown() noexcept { shut_down_.take(); }
-
-  std::vector<std::shared_ptr<Session>> sessions() {
-    const std::lock_guard lock(mutex_);
-    std::vector<std::shared_ptr<Session>> all;
-    for (const auto& [pointer, session] : sessions_) all.push_back(session);
-    return all;
-  }
-
- private:
-  Desk& desk_;
-  Trust trust_;
-  Handoff connected_;
-  Handoff shut_down_;
-  std::mutex mutex_;
-  std::unordered_map<Session*, std::shared_ptr<Session>> sessions_;
-};
 
 GuardLimits guard_limits(const NetworkServerOptions& options) {
   return {.calls_max = kCallsPerStream * options.limits.streams_per_connection_max,
