@@ -6,7 +6,8 @@
 
 #include <cmath>
 #include <cstddef>
-#include <limits>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ballast/base/rng.h"

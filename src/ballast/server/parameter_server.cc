@@ -108,6 +108,8 @@ Verdict ParameterServer::judge(const Update& update) const {
 // Puts the row in place and weighs all of them anew. Fails only for values that are not finite, and
 // changes nothing then.
 Status ParameterServer::accept(const Update& update, Instant now) {
+  BALLAST_CHECK(update.memory == nullptr || update.memory->values().data() == update.values.data(),
+                "the values lie in the memory that comes with them");
   BALLAST_TRY_STATUS(update.memory != nullptr ? table_.put(update.worker, *update.memory, 1.0)
                                               : table_.put(update.worker, update.values, 1.0));
   WorkerRecord& record = workers_[update.worker];
