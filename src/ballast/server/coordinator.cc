@@ -109,16 +109,20 @@ void Coordinator::on_leave(std::uint32_t worker) {
   server_.remove(worker);
 }
 
+// Counts of a lifetime decide, because whoever joins anew loses its row's count: a worker that
+// comes back before each update would otherwise pass the barrier and the limit as often as it
+// likes.
 bool Coordinator::may_issue(std::uint32_t worker) const {
-  const std::uint64_t count = server_.worker(worker).count;
-  if (server_.row_count() < quorum(server_.options().weights)) return count == 0;
+  const WorkerRecord& own = server_.worker(worker);
+  const bool is_paused = server_.row_count() < quorum(server_.options().weights);
+  if (is_paused && own.count > 0) return false;
   if (f_ == 0) return true;
   std::vector<std::uint64_t> counts;
-  for (const WorkerRecord& record : server_.workers()) counts.push_back(record.count);
+  for (const WorkerRecord& record : server_.workers()) counts.push_back(record.lifetime_count());
   const auto pace = counts.begin() + static_cast<std::ptrdiff_t>(std::min(f_, counts.size() - 1));
   std::ranges::nth_element(counts, pace, std::greater<>());
   const double limit = options_.lead.kappa * static_cast<double>(*pace) + options_.lead.slack;
-  return static_cast<double>(count) + 1.0 <= limit;
+  return static_cast<double>(own.lifetime_count()) + 1.0 <= limit;
 }
 
 std::optional<Assignment> Coordinator::issue_newest(std::uint32_t worker, Instant now) {

@@ -5,8 +5,9 @@
 // Invariants: (1) a worker has at most one ticket that counts, and each ticket counts once;
 // (2) while fewer rows exist than the weight policy needs, a worker that has a row gets no ticket:
 // the start barrier, and the pause when too many have gone; (3) nobody gets further ahead than the
-// lead limit, so f Byzantine workers make a bounded part of the steps at any speed; (4) with capped
-// weights the f heaviest hold at most their share at every step.
+// lead limit, counted over its lifetime, so f Byzantine workers make a bounded part of the accepted
+// updates at any speed and however often they join anew; (4) with capped weights the f heaviest
+// hold at most their share at every step.
 //
 // Like ParameterServer it has no clock, thread or socket: time is an argument.
 //
@@ -25,10 +26,10 @@
 
 namespace ballast::server {
 
-// Worker i gets its next model only while s_i + 1 <= kappa * s_(f+1) + slack, s_(f+1) being the
-// (f+1)-th largest count: at most f Byzantine workers stand above it, so it never exceeds the count
-// of the fastest honest worker. Without an f (weights other than capped) nobody is ahead of anybody
-// and the limit holds no one back.
+// Worker i gets its next model only while s_i + 1 <= kappa * s_(f+1) + slack, s being the updates
+// accepted in a worker's lifetime and s_(f+1) the (f+1)-th largest of them: at most f Byzantine
+// workers stand above it, so it never exceeds that of the fastest honest worker. Without an f
+// (weights other than capped) nobody is ahead of anybody and the limit holds no one back.
 struct LeadLimit {
   double kappa = 2.0;
   double slack = 2.0;

@@ -10,6 +10,7 @@
 
 #include "ballast/base/rng.h"
 #include "ballast/robust/registry.h"
+#include "ballast/server/state.h"
 
 namespace ballast::server {
 namespace {
@@ -187,6 +188,67 @@ TEST(Coordinator, AWorkerThatLostItsMemoryStartsFromZero) {
   EXPECT_EQ(crowd.count(0), 0u);
   EXPECT_TRUE(crowd.coordinator.server().row(0).empty());
   EXPECT_EQ(crowd.send(0), Verdict::kAccepted);
+}
+
+// Below the quorum one worker alone must not use up the run, however often it joins anew.
+TEST(Coordinator, JoiningAnewDoesNotPassTheStartBarrier) {
+  Crowd crowd;
+  std::uint64_t accepted = 0;
+  for (int i = 0; i < 100; ++i) {
+    if (crowd.join(0)) accepted += crowd.send(0) == Verdict::kAccepted;
+  }
+  EXPECT_EQ(accepted, 2u);  // the slack of the lead limit
+  EXPECT_TRUE(crowd.coordinator.is_held(0));
+  EXPECT_EQ(crowd.coordinator.server().accepted_count(), 2u);
+  crowd.join(1);
+  crowd.join(2);
+  EXPECT_EQ(crowd.send(1), Verdict::kAccepted);
+  EXPECT_EQ(crowd.send(2), Verdict::kAccepted);
+  EXPECT_FALSE(crowd.coordinator.server().has_quorum());  // worker 0 gave its row up
+  crowd.join(3);
+  EXPECT_EQ(crowd.send(3), Verdict::kAccepted);
+  EXPECT_TRUE(crowd.coordinator.server().has_quorum());
+}
+
+TEST(Coordinator, JoiningAnewDoesNotPassTheLeadLimit) {
+  Crowd crowd;
+  crowd.join_all();
+  for (std::uint32_t i = 0; i < 4; ++i) crowd.send(i);
+  crowd.release();
+  std::uint64_t accepted = 1;
+  for (int i = 0; i < 100; ++i) {
+    if (crowd.join(0)) accepted += crowd.send(0) == Verdict::kAccepted;
+  }
+  EXPECT_EQ(accepted, 4u);  // 2 * 1 + 2
+  crowd.send(1);
+  for (int i = 0; i < 100; ++i) {
+    if (crowd.join(0)) accepted += crowd.send(0) == Verdict::kAccepted;
+  }
+  EXPECT_EQ(accepted, 6u);  // 2 * 2 + 2
+}
+
+TEST(Coordinator, AServerIsRestoredAfterWorkersLeftWereEvictedAndCameBack) {
+  Crowd crowd({.silence_max = seconds(10)});
+  crowd.join_all();
+  for (std::uint32_t i = 0; i < 4; ++i) crowd.send(i, {1.0f, 1.0f}, seconds(1));
+  crowd.release();
+  crowd.coordinator.on_leave(1);
+  crowd.join(2, Memory::kFresh, seconds(2));
+  EXPECT_EQ(crowd.coordinator.evict_silent(seconds(20)), (Workers{0, 2, 3}));
+  crowd.join(3, Memory::kFresh, seconds(21));
+  crowd.send(3, {1.0f, 1.0f}, seconds(21));
+  EXPECT_EQ(crowd.count(3), 1u);
+  EXPECT_EQ(crowd.coordinator.server().worker(3).lifetime_count(), 2u);
+
+  auto restored = ParameterServer::make(
+      crowd.coordinator.server().options(),
+      {.rule = robust::parse_rule("cwmed").value(),
+       .backend = kernels::make_reference_backend(),
+       .optimizer = optim::make_sgd_server<float>({.eta = 0.1}, Values{0.0f, 0.0f}).value()});
+  const Status status = restored->restore(copy(crowd.coordinator.server().state()));
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_EQ(restored->accepted_count(), 5u);
+  EXPECT_EQ(restored->row_count(), 1u);
 }
 
 TEST(Coordinator, SilentWorkersAreEvictedHeldOnesAreNot) {

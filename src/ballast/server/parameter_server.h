@@ -3,8 +3,9 @@
 // worker's row, the rule combines the rows, the optimizer steps, a reply goes out. No clock, thread
 // or socket; the network server, the trainer and the simulator are three callers of on_update().
 //
-// Invariants: (1) a worker's count is the number of its accepted updates; (2) it has a row exactly
-// if its count is positive; (3) the version is the number of steps taken.
+// Invariants: (1) a worker's count is the number of its updates that were accepted since it was
+// last removed; (2) it has a row exactly if its count is positive; (3) the version is the number of
+// steps taken; (4) lifetime counts are never taken back and add up to all accepted updates.
 //
 // Thread-safety: none; one thread at a time. Snapshots may be read from any thread.
 
@@ -51,14 +52,19 @@ struct ServerParts {
 
 // What is known of one worker.
 struct WorkerRecord {
-  std::uint64_t count = 0;      // accepted updates
+  std::uint64_t count = 0;      // accepted updates since the last removal: what its row weighs
   std::uint64_t sequence = 0;   // of the last accepted update
   std::uint64_t weight = 0;     // in units of 1/kWeightUnits, after the last accepted update of all
   double kept = 0.0;            // fraction of its weight that the rule used last
   std::uint64_t staleness = 0;  // of the last accepted update
-  Instant last_seen = Instant::zero();   // arrival of the last accepted update
-  std::optional<std::uint64_t> given{};  // version of the model it is computing on
-  std::array<std::uint64_t, kVerdictCount> verdicts{};
+  Instant last_seen = Instant::zero();                  // arrival of the last accepted update
+  std::optional<std::uint64_t> given{};                 // version of the model it is computing on
+  std::array<std::uint64_t, kVerdictCount> verdicts{};  // tallies of a lifetime
+
+  // Updates accepted in all, whatever was removed since: what decides who may send.
+  std::uint64_t lifetime_count() const noexcept {
+    return verdicts[static_cast<std::size_t>(Verdict::kAccepted)];
+  }
 };
 
 class ParameterServer {

@@ -27,8 +27,8 @@ Status check_vector(std::span<const float> values, std::size_t size, std::string
 
 // Whether the numbers can belong to one worker of a server that took so many steps.
 bool is_consistent(const WorkerRecord& record, std::uint64_t steps) {
-  return record.count < kCountEnd && record.sequence >= record.count &&
-         record.verdicts[static_cast<std::size_t>(Verdict::kAccepted)] == record.count &&
+  const std::uint64_t lifetime = record.lifetime_count();
+  return lifetime < kCountEnd && record.count <= lifetime && lifetime <= record.sequence &&
          record.staleness <= steps && record.given.value_or(0) <= steps &&
          std::isfinite(record.kept);
 }
@@ -47,7 +47,7 @@ Status check_worker(const WorkerState& worker, std::size_t number, std::uint64_t
 
 Status check_counts(const ServerState& state) {
   std::uint64_t sum = 0;
-  for (const WorkerState& worker : state.workers) sum += worker.record.count;
+  for (const WorkerState& worker : state.workers) sum += worker.record.lifetime_count();
   if (sum == state.accepted_count && state.optimizer.steps <= sum) return {};
   return invalid_argument(
       fmt::format("{} accepted updates and {} steps do not follow from counts that add up to {}",
