@@ -8,9 +8,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ballast/robust/registry.h"
+#include "ballast/server/table_method.h"
 #include "ballast/store/store.h"
 
 namespace ballast {
@@ -47,18 +49,20 @@ class InspectCommand : public testing::Test {
   // Two generations: of the start, and of one update of worker 1.
   fs::path save() const {
     const fs::path folder = place_ / "run";
+    auto method =
+        server::make_table_method({.worker_count = 3, .dim = 2}, robust::parse_rule("mean").value(),
+                                  kernels::make_reference_backend());
     auto server = server::ParameterServer::make(
                       {.worker_count = 3},
-                      {.rule = robust::parse_rule("mean").value(),
-                       .backend = kernels::make_reference_backend(),
+                      {.method = std::move(method).value(),
                        .optimizer = optim::make_sgd_server<float>({}, {0.0f, 0.0f}).value()})
                       .value();
     const store::RunShape shape = {
         .config = "abc", .worker_count = 3, .dim = 2, .statistic_count = 0};
     auto store = store::Store::create(folder, "first", shape, server.state(), 0).value();
-    server.on_join(1).value();
+    const auto ticket = server.on_join(1)->ticket;
     const std::vector<float> values = {1.0f, 2.0f};
-    server.on_update({.worker = 1, .sequence = 1, .version = 0, .values = values});
+    server.on_update({.worker = 1, .ticket = ticket, .values = values});
     const store::JournalRecord record = {.t = 1, .worker = 1, .sequence = 1};
     EXPECT_TRUE(store.append({&record, 1}).has_value());
     EXPECT_TRUE(store.save(server.state(), 86'400).has_value());
@@ -73,7 +77,7 @@ TEST_F(InspectCommand, ShowsTheGenerations) {
   EXPECT_EQ(said.exit_code, 0);
   for (const char* part :
        {"1970-01-02T00:00:00Z", "1/3", "intact", "run: first", "configuration: abc",
-        "counts: 0 1 0", "incarnation: 1", "journal: 1 records"}) {
+        "method: table", "accepted updates: 0 1 0", "incarnation: 1", "journal: 1 records"}) {
     EXPECT_NE(said.text.find(part), std::string::npos) << part << " in\n" << said.text;
   }
 }

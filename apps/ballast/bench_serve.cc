@@ -12,6 +12,7 @@
 #include "ballast/identity/certificate_authority.h"
 #include "ballast/kernels/backend.h"
 #include "ballast/robust/registry.h"
+#include "ballast/server/table_method.h"
 #include "ballast/service/credentials.h"
 #include "ballast/service/plan.h"
 #include "ballast/transport/client.h"
@@ -63,20 +64,20 @@ Result<transport::NetworkServer> start_server(const ServeBenchOptions& options,
   BALLAST_TRY(auto rule, robust::parse_rule(options.rule));
   BALLAST_TRY(auto optimizer,
               optim::make_sgd_server<float>({.eta = 1e-3}, std::vector<float>(options.dim)));
-  BALLAST_TRY(auto core, server::ParameterServer::make({.worker_count = options.workers},
-                                                       {.rule = std::move(rule),
-                                                        .backend = kernels::make_cpu_backend(1),
-                                                        .optimizer = std::move(optimizer)}));
-  BALLAST_TRY(auto coordinator,
-              server::Coordinator::make({.names = service::default_names(options.workers)},
-                                        std::move(core)));
+  BALLAST_TRY(auto method,
+              server::make_table_method({.worker_count = options.workers, .dim = options.dim},
+                                        std::move(rule), kernels::make_cpu_backend(1)));
+  BALLAST_TRY(auto server, server::ParameterServer::make(
+                               {.worker_count = options.workers,
+                                .admission = {.names = service::default_names(options.workers)}},
+                               {.method = std::move(method), .optimizer = std::move(optimizer)}));
   transport::NetworkServerOptions network{.run = "bench", .schema_hash = kSchema};
   if (certificates) {
     network.tls = certificates->of("main");
     BALLAST_TRY(network.identify,
                 service::make_identify(certificates->path() / "denied", wall_clock));
   }
-  return transport::NetworkServer::start(network, std::move(coordinator), {});
+  return transport::NetworkServer::start(network, std::move(server), {});
 }
 
 // Sends the same update over and over.

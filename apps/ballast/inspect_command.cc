@@ -27,9 +27,18 @@ std::string time_text(std::int64_t seconds) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", calendar);
 }
 
-std::size_t row_count(const store::Manifest& manifest) {
+// What a method tells of its workers, where it has a list of that name.
+double number_of(const store::Manifest& manifest, std::string_view name, std::size_t worker) {
+  for (const server::NamedNumbers& numbers : manifest.numbers) {
+    if (numbers.name == name && worker < numbers.values.size()) return numbers.values[worker];
+  }
+  return 0.0;
+}
+
+std::size_t sender_count(const store::Manifest& manifest) {
   return static_cast<std::size_t>(std::ranges::count_if(
-      manifest.workers, [](const store::WorkerEntry& worker) { return worker.record.count > 0; }));
+      manifest.senders,
+      [](const server::SenderRecord& sender) { return sender.lifetime_count() > 0; }));
 }
 
 std::uint64_t incarnation(const store::FolderReport& report) {
@@ -54,10 +63,18 @@ Json to_json(const store::GenerationReport& generation) {
   json["t"] = manifest.accepted_count;
   json["version"] = manifest.steps;
   json["dim"] = manifest.shape.dim;
+  json["method"] = manifest.method;
   json["workers"] = Json::array();
-  for (const store::WorkerEntry& worker : manifest.workers) {
+  for (std::size_t i = 0; i < manifest.senders.size(); ++i) {
+    const server::SenderRecord& sender = manifest.senders[i];
     json["workers"].push_back(
-        {{"count", worker.record.count}, {"sequence", worker.record.sequence}});
+        {{"count", static_cast<std::uint64_t>(number_of(manifest, "counts", i))},
+         {"lifetime_count", sender.lifetime_count()},
+         {"sequence", sender.sequence}});
+  }
+  json["vectors"] = Json::array();
+  for (const store::VectorEntry& vector : manifest.vectors) {
+    json["vectors"].push_back({{"name", vector.name}, {"values", vector.value_count}});
   }
   return json;
 }
@@ -78,17 +95,17 @@ std::string table_line(const store::GenerationReport& generation) {
   const store::Manifest& manifest = *generation.manifest;
   return fmt::format("{:>10}  {:<20}  {:>9}  {:>9}  {:>9}  {:>12}  {}\n", generation.number,
                      time_text(manifest.created_s), manifest.accepted_count, manifest.steps,
-                     fmt::format("{}/{}", row_count(manifest), manifest.workers.size()),
+                     fmt::format("{}/{}", sender_count(manifest), manifest.senders.size()),
                      generation.bytes, verdict);
 }
 
 std::string counts_line(const store::Manifest& manifest) {
   constexpr std::size_t kShownMax = 16;
-  std::string text = "counts:";
-  for (std::size_t i = 0; i < std::min(kShownMax, manifest.workers.size()); ++i) {
-    text += fmt::format(" {}", manifest.workers[i].record.count);
+  std::string text = fmt::format("method: {}; accepted updates:", manifest.method);
+  for (std::size_t i = 0; i < std::min(kShownMax, manifest.senders.size()); ++i) {
+    text += fmt::format(" {}", manifest.senders[i].lifetime_count());
   }
-  return text + (manifest.workers.size() > kShownMax ? " ... (all with --json)\n" : "\n");
+  return text + (manifest.senders.size() > kShownMax ? " ... (all with --json)\n" : "\n");
 }
 
 std::string table_text(const store::FolderReport& report) {

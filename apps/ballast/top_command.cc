@@ -57,8 +57,8 @@ std::string page(const Json& status) {
                         evaluation["accepted"].get<std::uint64_t>());
   }
   text += fmt::format("the heaviest hold {:.1f} % of the weight, {:.1f} % at most so far\n",
-                      100.0 * status["heaviest_share"].get<double>(),
-                      100.0 * status["heaviest_share_max"].get<double>());
+                      100.0 * status["method"].value("heaviest_share", 0.0),
+                      100.0 * status["method"].value("heaviest_share_max", 0.0));
   if (!status["paused"].is_null()) {
     text += fmt::format("paused: {}\n", status["paused"].get<std::string>());
   }

@@ -15,6 +15,7 @@
 #include "ballast/kernels/backend.h"
 #include "ballast/optim/server_optimizer.h"
 #include "ballast/robust/registry.h"
+#include "ballast/server/table_method.h"
 #include "ballast/transport/client.h"
 #include "ballast/transport/server.h"
 
@@ -64,14 +65,18 @@ Status train(const std::string& address, const std::string& name) {
 Result<transport::NetworkServer> start_server() {
   BALLAST_TRY(auto rule, robust::parse_rule("ctma(gm, 0.3)"));
   BALLAST_TRY(auto optimizer, optim::make_sgd_server<float>({.eta = 0.05}, Vector(kTruth.size())));
-  BALLAST_TRY(
-      auto core,
-      server::ParameterServer::make(
-          {.worker_count = kNames.size(), .weights = server::CappedWeights{.f = 1, .share = 0.3}},
-          {std::move(rule), kernels::make_cpu_backend(1), std::move(optimizer)}));
-  BALLAST_TRY(auto coordinator, server::Coordinator::make({.names = kNames}, std::move(core)));
+  BALLAST_TRY(auto method,
+              server::make_table_method({.worker_count = kNames.size(),
+                                         .dim = kTruth.size(),
+                                         .weights = server::CappedWeights{.f = 1, .share = 0.3}},
+                                        std::move(rule), kernels::make_cpu_backend(1)));
+  BALLAST_TRY(auto server,
+              server::ParameterServer::make(
+                  {.worker_count = kNames.size(),
+                   .admission = {.names = kNames, .lead = {.f = 1}, .waits_for_use = true}},
+                  {.method = std::move(method), .optimizer = std::move(optimizer)}));
   return transport::NetworkServer::start({.run = "example", .schema_hash = kSchema},
-                                         std::move(coordinator), {});
+                                         std::move(server), {});
 }
 
 }  // namespace
@@ -90,8 +95,8 @@ int main() {
   }
   for (std::thread& worker : workers) worker.join();
   double distance = 0.0;
-  network->exchange().inspect([&](const server::Coordinator& coordinator) {
-    const Vector& model = *coordinator.server().model().values;
+  network->exchange().inspect([&](const server::ParameterServer& core) {
+    const Vector& model = *core.model().values;
     for (std::size_t j = 0; j < model.size(); ++j) {
       distance = std::max(distance, std::abs(double{model[j]} - kTruth[j]));
     }

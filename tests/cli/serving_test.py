@@ -44,7 +44,7 @@ class Cluster(ServingTest):
         result = json.loads(done.stdout)
         self.assertEqual(result["accepted"], 400)
         self.assertGreater(result["evaluation"]["accuracy"], expected - 0.03)
-        self.assertLessEqual(result["heaviest_share_max"], 0.3 + 1e-9)
+        self.assertLessEqual(result["method"]["heaviest_share_max"], 0.3 + 1e-9)
         self.assertGreater(result["workers"][3]["count"], 50, "the liar takes part")
         self.assertTrue((out / "ca" / "worker-3.crt").exists())
         inspected = ballast("inspect", out / "state")

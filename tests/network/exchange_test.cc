@@ -69,15 +69,13 @@ Result<bool> send(Exchange& exchange, std::uint32_t worker, const NotebookPointe
 
 std::uint64_t accepted_count(Exchange& exchange) {
   std::uint64_t count = 0;
-  exchange.inspect([&](const server::Coordinator& coordinator) {
-    count = coordinator.server().accepted_count();
-  });
+  exchange.inspect([&](const server::ParameterServer& core) { count = core.accepted_count(); });
   return count;
 }
 
 TEST(Exchange, AWorkerGetsAModelThenAVerdictWithTheNext) {
   const TestSetting setting;
-  Exchange exchange(make_coordinator(setting), {});
+  Exchange exchange(make_server(setting), {});
   const auto peer = std::make_shared<Notebook>();
   exchange.join(0, peer, Memory::kFresh);
   const auto first = peer->next();
@@ -93,7 +91,7 @@ TEST(Exchange, AWorkerGetsAModelThenAVerdictWithTheNext) {
 
 TEST(Exchange, AReplacedPeerCannotWriteAnyMore) {
   const TestSetting setting;
-  Exchange exchange(make_coordinator(setting), {});
+  Exchange exchange(make_server(setting), {});
   const auto older = std::make_shared<Notebook>(), newer = std::make_shared<Notebook>();
   exchange.join(0, older, Memory::kFresh);
   const auto ticket = older->next().value().next.value().ticket;
@@ -112,7 +110,7 @@ TEST(Exchange, AReplacedPeerCannotWriteAnyMore) {
 
 TEST(Exchange, HalfAnUpdateLeavesTheLiveRowAlone) {
   const TestSetting setting{.dim = 300'000};
-  Exchange exchange(make_coordinator(setting), {});
+  Exchange exchange(make_server(setting), {});
   const auto peer = std::make_shared<Notebook>();
   exchange.join(0, peer, Memory::kFresh);
   auto ticket = peer->next().value().next.value().ticket;
@@ -122,9 +120,7 @@ TEST(Exchange, HalfAnUpdateLeavesTheLiveRowAlone) {
   const Values other(setting.dim, 2.0f);
   wire::PayloadWriter chunks(other, {}, wire::Encoding::kFloat32);
   EXPECT_FALSE(exchange.take_chunk(0, peer, ticket, chunks.next()).value());
-  exchange.inspect([&](const server::Coordinator& coordinator) {
-    EXPECT_EQ(coordinator.server().row(0)[0], 1.0f);
-  });
+  exchange.inspect([&](const server::ParameterServer& core) { EXPECT_EQ(core.row(0)[0], 1.0f); });
 }
 
 TEST(Exchange, TheJournalHearsOfAnUpdateBeforeItsWorker) {
@@ -132,14 +128,14 @@ TEST(Exchange, TheJournalHearsOfAnUpdateBeforeItsWorker) {
   const auto peer = std::make_shared<Notebook>();
   std::atomic<bool> is_journalled = false;
   ExchangeHooks hooks;
-  hooks.judged = [&](const server::Coordinator&, const JudgedUpdate& update) {
+  hooks.judged = [&](const server::ParameterServer&, const JudgedUpdate& update) {
     EXPECT_EQ(update.outcome.verdict, Verdict::kAccepted);
     EXPECT_EQ(update.values[0], 3.0f);
     std::this_thread::sleep_for(milliseconds(50));
     is_journalled = true;
     return std::nullopt;
   };
-  Exchange exchange(make_coordinator(setting), {.hooks = hooks});
+  Exchange exchange(make_server(setting), {.hooks = hooks});
   exchange.join(0, peer, Memory::kFresh);
   const auto ticket = peer->next().value().next.value().ticket;
   ASSERT_TRUE(send(exchange, 0, peer, ticket, Values(setting.dim, 3.0f)));
@@ -154,7 +150,7 @@ TEST(Exchange, RefusalsOfTheTransportAreTold) {
     EXPECT_EQ(worker, 2u);
     told[verdict] += count;
   };
-  Exchange exchange(make_coordinator({}), {.hooks = hooks});
+  Exchange exchange(make_server({}), {.hooks = hooks});
   for (int i = 0; i < 5; ++i) exchange.refuse(2, Verdict::kMalformed);
   exchange.refuse(2, Verdict::kForged);
   EXPECT_EQ(accepted_count(exchange), 0u);
@@ -166,8 +162,10 @@ TEST(Exchange, WhatTheJournalCouldNotNoteIsNotAcknowledged) {
   const TestSetting setting;
   const auto peer = std::make_shared<Notebook>();
   ExchangeHooks hooks;
-  hooks.judged = [](const server::Coordinator&, const JudgedUpdate&) { return Close::kStopping; };
-  Exchange exchange(make_coordinator(setting), {.hooks = hooks});
+  hooks.judged = [](const server::ParameterServer&, const JudgedUpdate&) {
+    return Close::kStopping;
+  };
+  Exchange exchange(make_server(setting), {.hooks = hooks});
   exchange.join(0, peer, Memory::kFresh);
   const auto ticket = peer->next().value().next.value().ticket;
   ASSERT_TRUE(send(exchange, 0, peer, ticket, Values(setting.dim, 3.0f)));
@@ -179,8 +177,10 @@ TEST(Exchange, AWorkerThatComesBackDoesNotLearnWhatTheJournalCouldNotNote) {
   const TestSetting setting;
   const auto peer = std::make_shared<Notebook>(), other = std::make_shared<Notebook>();
   ExchangeHooks hooks;
-  hooks.judged = [](const server::Coordinator&, const JudgedUpdate&) { return Close::kStopping; };
-  Exchange exchange(make_coordinator(setting), {.hooks = hooks});
+  hooks.judged = [](const server::ParameterServer&, const JudgedUpdate&) {
+    return Close::kStopping;
+  };
+  Exchange exchange(make_server(setting), {.hooks = hooks});
   exchange.join(0, peer, Memory::kFresh);
   exchange.join(1, other, Memory::kFresh);
   const auto ticket = peer->next().value().next.value().ticket;
@@ -197,7 +197,7 @@ TEST(Exchange, AWorkerThatComesBackDoesNotLearnWhatTheJournalCouldNotNote) {
 
 TEST(Exchange, HeldPeersAreSentAwayAfterAWhileAndReleasedByOthers) {
   const TestSetting setting{.weights = server::CappedWeights{.f = 1, .share = 0.34}};
-  Exchange exchange(make_coordinator(setting), {.hold_max = milliseconds(500)});
+  Exchange exchange(make_server(setting), {.hold_max = milliseconds(500)});
   std::vector<NotebookPointer> peers;
   for (std::uint32_t worker = 0; worker < 3; ++worker) {
     peers.push_back(std::make_shared<Notebook>());
@@ -216,20 +216,20 @@ TEST(Exchange, HeldPeersAreSentAwayAfterAWhileAndReleasedByOthers) {
 
 TEST(Exchange, StoppingClosesEveryPeerAndLaterCallsDoNothing) {
   const TestSetting setting;
-  Exchange exchange(make_coordinator(setting), {});
+  Exchange exchange(make_server(setting), {});
   const auto peer = std::make_shared<Notebook>();
   exchange.join(0, peer, Memory::kFresh);
   ASSERT_TRUE(peer->next());
   exchange.stop();
   EXPECT_EQ(peer->closed(), Close::kStopping);
   bool was_called = false;
-  exchange.inspect([&](const server::Coordinator&) { was_called = true; });
+  exchange.inspect([&](const server::ParameterServer&) { was_called = true; });
   EXPECT_FALSE(was_called);
   exchange.join(1, std::make_shared<Notebook>(), Memory::kFresh);
 }
 
 TEST(Exchange, TwoThreadsMayStopIt) {
-  Exchange exchange(make_coordinator({}), {});
+  Exchange exchange(make_server({}), {});
   const auto peer = std::make_shared<Notebook>();
   exchange.join(0, peer, Memory::kFresh);
   ASSERT_TRUE(peer->next());
@@ -245,11 +245,11 @@ TEST(Exchange, ManyStreamsOfFewWorkersKeepTheCountsRight) {
   const TestSetting setting{.dim = 1000, .worker_count = 3};
   std::atomic<std::uint64_t> judged_count = 0;
   ExchangeHooks hooks;
-  hooks.judged = [&](const server::Coordinator&, const JudgedUpdate& update) {
+  hooks.judged = [&](const server::ParameterServer&, const JudgedUpdate& update) {
     judged_count += update.outcome.verdict == Verdict::kAccepted ? 1 : 0;
     return std::nullopt;
   };
-  Exchange exchange(make_coordinator(setting), {.hooks = hooks});
+  Exchange exchange(make_server(setting), {.hooks = hooks});
   std::vector<std::thread> threads;
   for (std::uint32_t i = 0; i < 6; ++i) {
     threads.emplace_back([&, worker = i % 3] {

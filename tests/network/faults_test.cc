@@ -42,7 +42,7 @@ class Ledger {
  public:
   ExchangeHooks hooks() {
     ExchangeHooks hooks;
-    hooks.judged = [this](const server::Coordinator&,
+    hooks.judged = [this](const server::ParameterServer&,
                           const JudgedUpdate& update) -> std::optional<Close> {
       if (update.outcome.verdict != Verdict::kAccepted) return std::nullopt;
       const std::lock_guard lock(mutex_);

@@ -62,23 +62,26 @@ class Hash {
   std::uint64_t hash_ = 0xCBF2'9CE4'8422'2325;
 };
 
-// Of everything but the tallies of refused updates.
+// Of everything but the tallies of refused updates and the tickets, which end with their streams.
 std::uint64_t state_hash(const server::ServerStateView& state) {
   Hash hash;
   for (const std::uint64_t number : {state.accepted_count, state.unknown_count, state.steps}) {
     hash.add(number);
   }
-  for (const std::span<const float> values : {state.w, state.x, state.centre}) hash.add(values);
-  for (const server::WorkerStateView& worker : state.workers) {
-    const server::WorkerRecord& record = worker.record;
-    for (const std::uint64_t number :
-         {record.count, record.sequence, record.weight, record.staleness,
-          static_cast<std::uint64_t>(record.last_seen.count()), record.given.value_or(~0ull)}) {
+  for (const std::span<const float> values : {state.w, state.x}) hash.add(values);
+  for (std::size_t i = 0; i < state.senders.size(); ++i) {
+    const server::SenderRecord& sender = state.senders[i];
+    for (const std::uint64_t number : {sender.lifetime_count(), sender.sequence, sender.staleness,
+                                       static_cast<std::uint64_t>(sender.last_seen.count())}) {
       hash.add(number);
     }
-    hash.add(record.kept);
-    hash.add(worker.row);
-    hash.add(worker.statistics);
+    hash.add(state.statistics[i]);
+  }
+  for (const server::NamedNumbers& numbers : state.method_state.numbers) {
+    for (const double number : numbers.values) hash.add(number);
+  }
+  for (const server::NamedVectorView& vector : state.method_state.vectors) {
+    hash.add(vector.values);
   }
   return hash.value();
 }
@@ -90,9 +93,10 @@ struct Sight {
 
 Sight look_at_state(NetworkServer& server) {
   Sight sight;
-  server.exchange().inspect([&](const server::Coordinator& coordinator) {
-    sight.hash = state_hash(coordinator.server().state());
-    for (const server::WorkerRecord& record : coordinator.server().workers()) {
+  server.exchange().inspect([&](const server::ParameterServer& core) {
+    sight.hash = state_hash(core.state());
+    for (std::uint32_t worker = 0; worker < core.worker_count(); ++worker) {
+      const server::WorkerRecord record = core.worker(worker);
       for (std::size_t i = 0; i < record.verdicts.size(); ++i) {
         sight.verdicts[i] += record.verdicts[i];
       }
@@ -102,18 +106,18 @@ Sight look_at_state(NetworkServer& server) {
 }
 
 // Every worker has a row and the newest model, so that there is a state to disturb.
-server::Coordinator trained_coordinator() {
-  server::Coordinator coordinator = make_coordinator(setting());
+server::ParameterServer trained_server() {
+  server::ParameterServer server = make_server(setting());
   for (std::uint32_t worker = 0; worker < setting().worker_count; ++worker) {
-    const auto assignment = coordinator.on_join(worker, server::Memory::kFresh, {});
+    const auto assignment = server.on_join(worker, server::Memory::kFresh, {});
     Values values(setting().dim);
     for (std::size_t j = 0; j < values.size(); ++j) values[j] = static_cast<float>(worker + j);
-    coordinator.on_update(assignment->ticket, {.worker = worker, .values = values}, {});
+    server.on_update({.worker = worker, .ticket = assignment->ticket, .values = values});
   }
   for (std::uint32_t worker = 0; worker < setting().worker_count; ++worker) {
-    coordinator.on_join(worker, server::Memory::kKept, {});
+    server.on_join(worker, server::Memory::kKept, {});
   }
-  return coordinator;
+  return server;
 }
 
 // In a process of its own: reads the port, attacks, and tells what it sent.
@@ -166,7 +170,7 @@ int first_complaint(const AttackCounts& sent, const Sight& before, const Sight& 
 
   const MemoryBudget budget = memory_budget(
       setting().network.limits, {.worker_count = setting().worker_count}, setting().dim);
-  NetworkServer server = NetworkServer::start(setting().network, trained_coordinator(), {}).value();
+  NetworkServer server = NetworkServer::start(setting().network, trained_server(), {}).value();
   const Sight before = look_at_state(server);
   const auto begin = std::chrono::steady_clock::now();
   const std::uint16_t port = server.port();

@@ -148,9 +148,8 @@ double serve_honest(const NetworkServer& server, const std::optional<TlsFiles>& 
   with_tls.tls = authority->issue("server");
   with_tls.identify = common_name;
   const TlsFiles files = authority->issue("w0");
-  NetworkServer plain =
-      NetworkServer::start(setting().network, make_coordinator(setting()), {}).value();
-  NetworkServer tls = NetworkServer::start(with_tls, make_coordinator(setting()), {}).value();
+  NetworkServer plain = NetworkServer::start(setting().network, make_server(setting()), {}).value();
+  NetworkServer tls = NetworkServer::start(with_tls, make_server(setting()), {}).value();
   const Ports ports{.plain = plain.port(), .tls = tls.port()};
   if (write(orders[1], &ports, sizeof(ports)) != sizeof(ports)) std::exit(11);
   char ready = 'n';

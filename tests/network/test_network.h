@@ -25,7 +25,7 @@ inline NetworkServer start_server(const TestSetting& setting) {
   NetworkServerOptions options = setting.network;
   options.run = "test-run";
   options.schema_hash = kTestSchema;
-  return NetworkServer::start(options, make_coordinator(setting), setting.exchange).value();
+  return NetworkServer::start(options, make_server(setting), setting.exchange).value();
 }
 
 inline std::string address_of(const NetworkServer& server) {
@@ -60,13 +60,15 @@ struct Seen {
 
 inline Seen look(NetworkServer& server) {
   Seen seen;
-  server.exchange().inspect([&](const server::Coordinator& coordinator) {
-    const server::ParameterServer& core = coordinator.server();
+  server.exchange().inspect([&](const server::ParameterServer& core) {
     seen = {.version = core.model().version,
             .accepted_count = core.accepted_count(),
             .model = *core.model().values,
-            .workers = {core.workers().begin(), core.workers().end()},
-            .heaviest_share_max = coordinator.heaviest_share_max()};
+            .workers = {}};
+    for (std::uint32_t i = 0; i < core.worker_count(); ++i) seen.workers.push_back(core.worker(i));
+    for (const server::NamedNumber& figure : core.method().figures()) {
+      if (figure.name == "heaviest_share_max") seen.heaviest_share_max = figure.value;
+    }
   });
   return seen;
 }

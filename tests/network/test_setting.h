@@ -10,7 +10,8 @@
 #include "ballast/kernels/backend.h"
 #include "ballast/optim/server_optimizer.h"
 #include "ballast/robust/registry.h"
-#include "ballast/server/coordinator.h"
+#include "ballast/server/parameter_server.h"
+#include "ballast/server/table_method.h"
 #include "ballast/transport/server.h"
 
 namespace ballast::transport {
@@ -36,20 +37,24 @@ struct TestSetting {
   ExchangeOptions exchange = {};
 };
 
-inline server::Coordinator make_coordinator(const TestSetting& setting) {
-  auto server = server::ParameterServer::make(
-      {.worker_count = setting.worker_count,
-       .statistic_count = setting.statistic_count,
-       .weights = setting.weights},
-      {.rule = robust::parse_rule(setting.rule).value(),
-       .backend = kernels::make_cpu_backend(1),
-       .optimizer =
-           optim::make_sgd_server<float>({.eta = setting.eta}, Values(setting.dim)).value()});
-  server::CoordinatorOptions options{.silence_max = setting.silence_max};
+inline server::ParameterServer make_server(const TestSetting& setting) {
+  auto method = server::make_table_method(
+      {.worker_count = setting.worker_count, .dim = setting.dim, .weights = setting.weights},
+      robust::parse_rule(setting.rule).value(), kernels::make_cpu_backend(1));
+  server::AdmissionOptions admission{.waits_for_use = true, .silence_max = setting.silence_max};
   for (std::size_t i = 0; i < setting.worker_count; ++i) {
-    options.names.push_back("w" + std::to_string(i));
+    admission.names.push_back("w" + std::to_string(i));
   }
-  return server::Coordinator::make(std::move(options), std::move(server).value()).value();
+  const auto* capped = std::get_if<server::CappedWeights>(&setting.weights);
+  if (capped != nullptr) admission.lead.f = capped->f;
+  return server::ParameterServer::make(
+             {.worker_count = setting.worker_count,
+              .statistic_count = setting.statistic_count,
+              .admission = admission},
+             {.method = std::move(method).value(),
+              .optimizer =
+                  optim::make_sgd_server<float>({.eta = setting.eta}, Values(setting.dim)).value()})
+      .value();
 }
 
 }  // namespace ballast::transport

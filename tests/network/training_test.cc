@@ -169,9 +169,8 @@ TEST(Training, StatisticsTravelWithTheUpdate) {
   ASSERT_EQ(client.push(Values{1.0f, 1.0f}, Values{7.0f, 8.0f, 9.0f}).value().verdict,
             Verdict::kAccepted);
   Values statistics;
-  server.exchange().inspect([&](const server::Coordinator& coordinator) {
-    statistics = coordinator.server().statistics().value();
-  });
+  server.exchange().inspect(
+      [&](const server::ParameterServer& core) { statistics = core.statistics().value(); });
   EXPECT_EQ(statistics, (Values{7.0f, 8.0f, 9.0f}));
 }
 
@@ -340,11 +339,11 @@ TEST(Training, TwoThreadsMayStopTheServer) {
 TEST(Training, ServingWithoutCertificatesIsForLoopbackOnly) {
   TestSetting setting;
   NetworkServerOptions options{.listen = "0.0.0.0:0", .run = "r"};
-  const auto open = NetworkServer::start(options, make_coordinator(setting), {});
+  const auto open = NetworkServer::start(options, make_server(setting), {});
   ASSERT_FALSE(open);
   EXPECT_NE(open.error().message.find("127.0.0.1"), std::string::npos);
   options.listen = "nonsense";
-  EXPECT_FALSE(NetworkServer::start(options, make_coordinator(setting), {}));
+  EXPECT_FALSE(NetworkServer::start(options, make_server(setting), {}));
 }
 
 // 2 million values in the suite; 50 million with BALLAST_FULL.

@@ -148,7 +148,7 @@ def judge(result, records, looks, gave_up, is_capped):
     accepted, judged = map(sum, zip(*verdicts))
     errors = list(look_errors(looks, is_capped))
     return Flooded(accuracy=result["evaluation"]["accuracy"],
-                   heaviest_share_max=result["heaviest_share_max"],
+                   heaviest_share_max=result["method"]["heaviest_share_max"],
                    liar_share_max=liar_share_max(records, is_capped),
                    liar_update_share=sum(record.worker >= WORKERS - LIARS for record in records) /
                    len(records),

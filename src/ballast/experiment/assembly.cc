@@ -5,6 +5,7 @@
 
 #include "ballast/attacks/registry.h"
 #include "ballast/robust/registry.h"
+#include "ballast/server/table_method.h"
 #include "ballast/sim/schedule.h"
 #include "ballast/sim/trace.h"
 #include "ballast/sim/virtual_time.h"
@@ -88,19 +89,31 @@ optim::EstimatorOptions estimator_options(const RunSpec& run) {
   std::abort();
 }
 
+server::AdmissionOptions network_admission(const RunSpec& run) {
+  server::AdmissionOptions options{.waits_for_use = true};
+  const server::WeightPolicy weights = weight_policy(run);
+  if (const auto* capped = std::get_if<server::CappedWeights>(&weights)) options.lead.f = capped->f;
+  return options;
+}
+
 Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t seed,
-                                            const learn::Model& model) {
+                                            const learn::Model& model,
+                                            const server::AdmissionOptions& admission) {
   server::ServerOptions options{.worker_count = run.workers,
                                 .statistic_count = model.initial_statistics().size(),
-                                .weights = weight_policy(run),
                                 .reply = run.reply,
-                                .seed = seed};
-  if (run.staleness_max > 0) options.staleness_max = run.staleness_max;
-  BALLAST_TRY(auto rule, robust::parse_rule(run.rule));
+                                .admission = admission};
+  if (run.staleness_max > 0) options.admission.staleness_max = run.staleness_max;
   BALLAST_TRY(auto optimizer, make_optimizer(run, model.initial_parameters(seed)));
-  return server::ParameterServer::make(options, {.rule = std::move(rule),
-                                                 .backend = kernels::make_cpu_backend(1),
-                                                 .optimizer = std::move(optimizer)});
+  BALLAST_TRY(auto rule, robust::parse_rule(run.rule));
+  BALLAST_TRY(auto method,
+              server::make_table_method({.worker_count = run.workers,
+                                         .dim = optimizer->model()->size(),
+                                         .weights = weight_policy(run),
+                                         .seed = seed},
+                                        std::move(rule), kernels::make_cpu_backend(1)));
+  return server::ParameterServer::make(
+      options, {.method = std::move(method), .optimizer = std::move(optimizer)});
 }
 
 Result<learn::TrainingData> training_data(const RunSpec& run, std::uint64_t seed,

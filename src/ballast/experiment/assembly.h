@@ -22,10 +22,15 @@ sim::Population population(const RunSpec& run);
 
 optim::EstimatorOptions estimator_options(const RunSpec& run);
 
+// How a server judges senders that it does not know to keep the pace: workers wait while the method
+// has no use for their updates, and none gets far ahead of the others. The caller adds names.
+server::AdmissionOptions network_admission(const RunSpec& run);
+
 // The server of the run, its model initialised from the seed. It aggregates on one thread: the
 // others compute gradients meanwhile, and threads that wait for rows would be in their way.
 Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t seed,
-                                            const learn::Model& model);
+                                            const learn::Model& model,
+                                            const server::AdmissionOptions& admission = {});
 
 // What the workers of the run learn from.
 Result<learn::TrainingData> training_data(const RunSpec& run, std::uint64_t seed,

@@ -19,12 +19,11 @@ double seconds_since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
 
-// What an evaluation needs beside the parameters. Before the weight policy lets the first step be
-// made nobody's statistics count yet, and those of the first model are the ones to use.
-Result<std::vector<float>> statistics_of(const server::ParameterServer& server,
-                                         const learn::Model& model) {
-  if (server.has_quorum()) return server.statistics();
-  return model.initial_statistics();
+// What an evaluation needs beside the parameters. Before the first update counts nobody's
+// statistics do, and those of the first model are the ones to use.
+std::vector<float> statistics_of(const server::ParameterServer& server, const learn::Model& model) {
+  auto statistics = server.statistics();
+  return statistics ? *std::move(statistics) : model.initial_statistics();
 }
 
 // Progress is told in steps, so that nobody is called thousands of times a second.
@@ -42,7 +41,7 @@ class Recorder final : public sim::Observer {
     note(arrival);
     const bool is_last = arrival.t == run_.updates;
     if (arrival.t % kProgressStep == 0 || is_last) tell_progress(arrival.t);
-    if (has_diverged(arrival, server)) {
+    if (arrival.outcome.has_diverged) {
       record_.status = records::RunStatus::kDiverged;
       BALLAST_TRY_STATUS(evaluate(arrival.t, server));
       return sim::Next::kStop;
@@ -57,7 +56,7 @@ class Recorder final : public sim::Observer {
   Status evaluate(std::uint64_t t, const server::ParameterServer& server) {
     const SteadyClock::time_point start = SteadyClock::now();
     records::EvaluationRecord evaluation = interval_so_far(t);
-    BALLAST_TRY(const std::vector<float> statistics, statistics_of(server, model_));
+    const std::vector<float> statistics = statistics_of(server, model_);
     BALLAST_TRY(const auto result, evaluator_.evaluate(*server.model().values, statistics));
     evaluation.test_accuracy = result.accuracy;
     evaluation.test_loss = result.loss;
@@ -81,12 +80,6 @@ class Recorder final : public sim::Observer {
       ++honest_;
       loss_sum_ += arrival.loss;
     }
-  }
-
-  static bool has_diverged(const sim::ArrivalRecord& arrival,
-                           const server::ParameterServer& server) {
-    return arrival.outcome.verdict == server::Verdict::kAccepted && server.has_quorum() &&
-           !arrival.outcome.has_stepped;
   }
 
   void tell_progress(std::uint64_t t) {
@@ -173,7 +166,7 @@ Result<FinishedRun> run_one(const PlannedRun& planned, const Material& material,
   }
   finished.record.total_seconds = seconds_since(start);
   finished.model = *server.model().values;
-  BALLAST_TRY(finished.statistics, statistics_of(server, *material.model));
+  finished.statistics = statistics_of(server, *material.model);
   return finished;
 }
 

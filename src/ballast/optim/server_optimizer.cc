@@ -50,16 +50,16 @@ Status prepare_start(const StepOptions& options, std::vector<Real>& start) {
   return {};
 }
 
-double rate_of(const StepOptions& options, std::uint64_t step, double alpha) {
-  return options.eta * options.schedule(step) * alpha;
+double rate_of(const StepOptions& options, std::uint64_t step, double alpha, double scale) {
+  return options.eta * options.schedule(step) * alpha * scale;
 }
 
-// Writes the projected w - eta_t * alpha * direction, and returns whether it is finite. A point
+// Writes the projected w - rate * direction, and returns whether it is finite. A point
 // that is not finite before it is projected has no nearest point in the set.
 template <typename Real>
-bool take_step(const StepOptions& options, std::uint64_t step, double alpha,
-               std::span<const Real> direction, std::span<const Real> w, std::span<Real> next) {
-  if (!descend(w, direction, rate_of(options, step, alpha), next)) return false;
+bool take_step(const StepOptions& options, double rate, std::span<const Real> direction,
+               std::span<const Real> w, std::span<Real> next) {
+  if (!descend(w, direction, rate, next)) return false;
   project(options.projection, next);
   return true;
 }
@@ -84,11 +84,12 @@ class SgdServer final : public ServerOptimizer<Real> {
     return {.steps = steps_, .w = *w_, .x = {}};
   }
 
-  Status step(std::span<const Real> direction) override {
+  Status step(std::span<const Real> direction, double scale) override {
     BALLAST_CHECK(direction.size() == w_->size(), "the direction has the wrong size");
     const std::uint64_t t = steps_ + 1;
     auto next = pool_.take();
-    if (!take_step<Real>(options_, t, 1.0, direction, *w_, *next)) return refuse_step(t);
+    const double rate = rate_of(options_, t, 1.0, scale);
+    if (!take_step<Real>(options_, rate, direction, *w_, *next)) return refuse_step(t);
     w_ = std::move(next);
     steps_ = t;
     return {};
@@ -126,11 +127,12 @@ class Mu2Server final : public ServerOptimizer<Real> {
     return {.steps = steps_, .w = w_, .x = *x_};
   }
 
-  Status step(std::span<const Real> direction) override {
+  Status step(std::span<const Real> direction, double scale) override {
     BALLAST_CHECK(direction.size() == w_.size(), "the direction has the wrong size");
     const std::uint64_t t = steps_ + 1;
     auto next_x = pool_.take();
-    if (!take_both_steps(direction, t, *next_x)) return refuse_step(t);
+    const double rate = rate_of(options_, t, alpha(t), scale);
+    if (!take_both_steps(direction, t, rate, *next_x)) return refuse_step(t);
     w_.swap(next_w_);
     x_ = std::move(next_x);
     steps_ = t;
@@ -148,14 +150,15 @@ class Mu2Server final : public ServerOptimizer<Real> {
 
  private:
   // Writes next_w_ and next_x; without a projection between them, in one pass.
-  bool take_both_steps(std::span<const Real> direction, std::uint64_t t, std::span<Real> next_x) {
+  bool take_both_steps(std::span<const Real> direction, std::uint64_t t, double rate,
+                       std::span<Real> next_x) {
     const std::span<const Real> w = w_, x = *x_;
     if (!std::holds_alternative<NoProjection>(options_.projection)) {
-      return take_step<Real>(options_, t, alpha(t), direction, w, next_w_) &&
+      return take_step<Real>(options_, rate, direction, w, next_w_) &&
              average(std::span<const Real>(next_w_), x, share_of_newest(t), next_x);
     }
-    return descend_and_average(w, direction, rate_of(options_, t, alpha(t)), x, share_of_newest(t),
-                               std::span<Real>(next_w_), next_x);
+    return descend_and_average(w, direction, rate, x, share_of_newest(t), std::span<Real>(next_w_),
+                               next_x);
   }
 
   double alpha(std::uint64_t t) const noexcept {

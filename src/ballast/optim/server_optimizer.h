@@ -52,13 +52,13 @@ class ServerOptimizer {
   // Number of steps taken.
   virtual std::uint64_t version() const noexcept = 0;
 
-  // Moves w against the direction, and x after it. A step that would leave the finite numbers is
-  // an error and changes nothing.
+  // Moves w against the direction, and x after it; the length of the step is multiplied by `scale`.
+  // A step that would leave the finite numbers is an error and changes nothing.
   //
-  // Requires: direction.size() == model().size().
+  // Requires: direction.size() == model().size(), a finite scale.
   // Cost: one pass over vectors of that size, more with a projection; allocates a model only while
   // earlier ones are still held.
-  virtual Status step(std::span<const Real> direction) = 0;
+  virtual Status step(std::span<const Real> direction, double scale = 1.0) = 0;
 
   // Valid until the next step or restore.
   virtual ServerStateView<Real> view() const noexcept = 0;

@@ -1,177 +1,184 @@
 #include "ballast/server/parameter_server.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "ballast/base/check.h"
+#include "ballast/kernels/backend.h"
 #include "ballast/robust/aggregate.h"
+#include "ballast/robust/cwmed.h"
+#include "ballast/server/weight_policy.h"
 
 namespace ballast::server {
-namespace {
-
-// Spreads seeds over the numbers of draws, so that two runs share none of theirs.
-constexpr std::uint64_t kSeedStride = 0x9E37'79B9'7F4A'7C15;
-
-bool all_finite(std::span<const float> values) {
-  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
-}
-
-double in_updates(std::uint64_t weight) {
-  return static_cast<double>(weight) / static_cast<double>(kWeightUnits);
-}
-
-}  // namespace
 
 Result<ParameterServer> ParameterServer::make(const ServerOptions& options, ServerParts parts) {
-  BALLAST_CHECK(parts.rule != nullptr && parts.backend != nullptr && parts.optimizer != nullptr,
+  BALLAST_CHECK(parts.method != nullptr && parts.optimizer != nullptr,
                 "a server needs all of its parts");
-  if (options.worker_count == 0) return invalid_argument("a server needs at least one worker");
-  BALLAST_TRY_STATUS(validate(options.weights, options.worker_count));
-  BALLAST_TRY_STATUS(parts.rule->check_row_count(options.worker_count));
-  return ParameterServer(options, std::move(parts));
+  BALLAST_TRY(Admission admission, Admission::make(options.admission, options.worker_count,
+                                                   {.dim = parts.optimizer->model()->size(),
+                                                    .statistic_count = options.statistic_count}));
+  return ParameterServer(options, std::move(parts), std::move(admission));
 }
 
-ParameterServer::ParameterServer(const ServerOptions& options, ServerParts parts)
+ParameterServer::ParameterServer(const ServerOptions& options, ServerParts parts,
+                                 Admission admission)
     : options_(options),
+      admission_(std::move(admission)),
+      method_(std::move(parts.method)),
       optimizer_(std::move(parts.optimizer)),
-      table_(std::move(parts.rule), std::move(parts.backend), options.worker_count,
-             optimizer_->model()->size()),
-      workers_(options.worker_count),
-      statistics_(options.worker_count),
-      counts_(options.worker_count),
-      weights_(options.worker_count) {
+      statistics_(options.worker_count) {
   publish();
 }
 
-Result<Snapshot> ParameterServer::on_join(std::uint32_t worker) {
-  if (worker >= workers_.size()) {
-    return not_found(fmt::format("there is no worker {}; they are numbered 0 to {}", worker,
-                                 workers_.size() - 1));
-  }
-  workers_[worker].given = newest_.version;
-  return newest_;
-}
-
-Outcome ParameterServer::on_update(const Update& update, Instant now) {
-  if (update.worker >= workers_.size()) {
+Judgement ParameterServer::on_update(const Update& update, Instant now) {
+  Outcome outcome = {.verdict = admission_.judge(update, newest_.version)};
+  if (outcome.verdict == Verdict::kUnknownWorker) {
     ++unknown_count_;
-    return {.verdict = Verdict::kUnknownWorker};
+    return {.outcome = outcome, .next = std::nullopt};
   }
-  Outcome outcome = {.verdict = judge(update)};
-  const Snapshot before = newest_;
-  // The table takes the values last, because it finds the NaNs while it copies.
-  if (outcome.verdict == Verdict::kAccepted && !accept(update, now)) {
-    outcome.verdict = Verdict::kNotFinite;
-  }
-  WorkerRecord& record = workers_[update.worker];
-  ++record.verdicts[static_cast<std::size_t>(outcome.verdict)];
-  if (outcome.verdict != Verdict::kAccepted) return outcome;
-  outcome.staleness = record.staleness;
-  outcome.has_stepped = has_quorum_ && step();
-  outcome.reply = options_.reply == Reply::kPaper ? before : newest_;
-  record.given = outcome.reply.version;
-  return outcome;
-}
-
-void ParameterServer::refuse(std::uint32_t worker, Verdict verdict) {
-  BALLAST_CHECK(verdict != Verdict::kAccepted, "a refusal");
-  ++workers_[worker].verdicts[static_cast<std::size_t>(verdict)];
-}
-
-void ParameterServer::remove(std::uint32_t worker) {
-  WorkerRecord& record = workers_[worker];
-  record.count = counts_[worker] = 0;
-  record.kept = 0.0;
-  record.given.reset();
-  statistics_[worker].clear();
-  table_.remove(worker);
-  const Status status = weigh();
-  BALLAST_CHECK(status.has_value(), "every weight belongs to a row");
-}
-
-Verdict ParameterServer::judge(const Update& update) const {
-  const WorkerRecord& record = workers_[update.worker];
-  if (update.values.size() != dim() || update.statistics.size() != options_.statistic_count) {
-    return Verdict::kWrongShape;
-  }
-  if (update.sequence <= record.sequence) return Verdict::kReplayed;
-  if (update.version != record.given) return Verdict::kUnasked;
-  const std::uint64_t staleness = newest_.version - update.version;
-  if (options_.staleness_max && staleness > *options_.staleness_max) return Verdict::kStale;
-  if (!all_finite(update.statistics)) return Verdict::kNotFinite;
-  return Verdict::kAccepted;
-}
-
-// Puts the row in place and weighs all of them anew. Fails only for values that are not finite, and
-// changes nothing then.
-Status ParameterServer::accept(const Update& update, Instant now) {
   BALLAST_CHECK(update.memory == nullptr || update.memory->values().data() == update.values.data(),
                 "the values lie in the memory that comes with them");
-  BALLAST_TRY_STATUS(update.memory != nullptr ? table_.put(update.worker, *update.memory, 1.0)
-                                              : table_.put(update.worker, update.values, 1.0));
-  WorkerRecord& record = workers_[update.worker];
-  record.count = ++counts_[update.worker];
-  record.sequence = update.sequence;
-  record.staleness = newest_.version - update.version;
-  record.last_seen = now;
-  record.given.reset();
+  const Snapshot before = newest_;
+  Answer answer = Answer::refused();
+  if (outcome.verdict == Verdict::kAccepted) {
+    outcome.staleness = newest_.version - update.ticket.version;
+    answer = method_->on_update({.worker = update.worker,
+                                 .number = accepted_count_ + 1,
+                                 .computed_version = update.ticket.version,
+                                 .staleness = outcome.staleness,
+                                 .newest = before,
+                                 .values = update.values,
+                                 .memory = update.memory});
+    if (answer.kind == Answer::Kind::kRefused) outcome = {.verdict = Verdict::kFiltered};
+  }
+  admission_.note(update.worker, outcome.verdict);
+  if (outcome.verdict != Verdict::kAccepted) {
+    return {.outcome = outcome, .next = assign(update.worker, newest_, now)};
+  }
+  admission_.note_accepted(update, outcome.staleness, now);
   statistics_[update.worker].assign(update.statistics.begin(), update.statistics.end());
   ++accepted_count_;
-  return weigh();
-}
-
-Status ParameterServer::weigh() {
-  has_quorum_ = assign_weights(options_.weights, counts_, weights_);
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    workers_[i].weight = weights_[i];
-    if (weights_[i] > 0) BALLAST_TRY_STATUS(table_.set_weight(i, in_updates(weights_[i])));
+  if (answer.kind == Answer::Kind::kDirection) {
+    outcome.has_stepped = step(answer);
+    outcome.has_diverged = !outcome.has_stepped;
   }
-  return {};
+  const Snapshot& reply = options_.reply == Reply::kPaper ? before : newest_;
+  return {.outcome = outcome, .next = assign(update.worker, reply, now)};
 }
 
 // False if the step would leave the finite numbers; the model then stays where it is.
-bool ParameterServer::step() {
-  const std::uint64_t draw = options_.seed * kSeedStride + accepted_count_;
-  const auto direction = table_.aggregate(draw);
-  BALLAST_CHECK(direction.has_value(), "a table with a row and a checked rule aggregates");
-  std::size_t index = 0;
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    if (table_.has(i)) workers_[i].kept = table_.report().kept[index++];
-  }
-  if (!optimizer_->step(*direction)) return false;
+bool ParameterServer::step(const Answer& answer) {
+  if (!optimizer_->step(answer.direction, answer.scale)) return false;
   publish();
   return true;
-}
-
-std::vector<robust::RowMeasure> ParameterServer::measure_rows() const {
-  const std::vector<robust::RowMeasure> measured = table_.measure();
-  std::vector<robust::RowMeasure> measures(workers_.size());
-  std::size_t index = 0;
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    if (table_.has(i)) measures[i] = measured[index++];
-  }
-  return measures;
 }
 
 void ParameterServer::publish() {
   newest_ = {.version = optimizer_->version(), .values = optimizer_->model()};
 }
 
-Result<std::vector<float>> ParameterServer::statistics() const {
-  std::vector<std::vector<float>> rows;
-  std::vector<double> weights;
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    if (weights_[i] == 0) continue;
-    rows.push_back(statistics_[i]);
-    weights.push_back(in_updates(weights_[i]));
+std::optional<Assignment> ParameterServer::on_join(std::uint32_t worker, Memory memory,
+                                                   Instant now) {
+  if (memory == Memory::kFresh && method_->worker(worker).count > 0) forget(worker);
+  return assign(worker, newest_, now);
+}
+
+std::optional<Assignment> ParameterServer::assign(std::uint32_t worker, const Snapshot& model,
+                                                  Instant now) {
+  const auto ticket = admission_.issue(worker, model.version, method_->wants(worker), now);
+  if (!ticket) return std::nullopt;
+  return Assignment{.ticket = *ticket,
+                    .model = model,
+                    .count = method_->worker(worker).count,
+                    .accepted_sequence = admission_.sender(worker).sequence};
+}
+
+void ParameterServer::refuse(std::uint32_t worker, Verdict verdict) {
+  BALLAST_CHECK(verdict != Verdict::kAccepted, "a refusal");
+  admission_.note(worker, verdict);
+}
+
+void ParameterServer::on_leave(std::uint32_t worker, Instant now) {
+  admission_.withdraw(worker, now);
+  forget(worker);
+}
+
+// When the last rows go that were needed, what they said together is kept for evaluations.
+void ParameterServer::forget(std::uint32_t worker) {
+  const bool was_ready = method_->is_ready();
+  auto before = was_ready ? combined_statistics() : std::nullopt;
+  method_->remove(worker);
+  statistics_[worker].clear();
+  if (was_ready && !method_->is_ready()) last_statistics_ = std::move(before);
+}
+
+std::vector<Assignment> ParameterServer::release(Instant now) {
+  std::vector<Assignment> released;
+  for (std::uint32_t worker = 0; worker < options_.worker_count; ++worker) {
+    if (!admission_.is_held(worker)) continue;
+    if (auto next = assign(worker, newest_, now)) released.push_back(*std::move(next));
   }
-  if (rows.empty()) return not_found("no worker has sent running statistics yet");
-  if (options_.statistic_count == 0) return std::vector<float>{};
-  BALLAST_TRY(auto combined, robust::aggregate("cwmed", rows, weights));
-  return std::move(combined.values);
+  return released;
+}
+
+std::vector<std::uint32_t> ParameterServer::evict_silent(Instant now) {
+  std::vector<std::uint32_t> evicted;
+  for (std::uint32_t worker = 0; worker < options_.worker_count; ++worker) {
+    if (!admission_.is_silent(worker, method_->worker(worker).count > 0, now)) continue;
+    on_leave(worker, now);
+    evicted.push_back(worker);
+    ++eviction_count_;
+  }
+  return evicted;
+}
+
+WorkerRecord ParameterServer::worker(std::uint32_t worker) const {
+  const SenderRecord& sender = admission_.sender(worker);
+  const WorkerShare share = method_->worker(worker);
+  return {.count = share.count,
+          .lifetime_count = sender.lifetime_count(),
+          .sequence = sender.sequence,
+          .weight = share.weight,
+          .kept = share.kept,
+          .staleness = sender.staleness,
+          .last_seen = sender.last_seen,
+          .given = sender.ticket ? std::optional(sender.ticket->version) : std::nullopt,
+          .verdicts = sender.verdicts};
+}
+
+std::optional<std::string> ParameterServer::pause_reason() const {
+  if (method_->is_ready()) return std::nullopt;
+  return method_->pause_reason();
+}
+
+std::optional<std::vector<float>> ParameterServer::statistics() const {
+  return method_->is_ready() ? combined_statistics() : last_statistics_;
+}
+
+// Every worker that has a part in the model counts by its weight, or by one where the method gives
+// no weights.
+std::optional<std::vector<float>> ParameterServer::combined_statistics() const {
+  std::vector<const float*> rows;
+  std::vector<double> weights;
+  bool has_weights = false;
+  for (std::uint32_t i = 0; i < options_.worker_count; ++i) {
+    has_weights = has_weights || method_->worker(i).weight > 0;
+  }
+  for (std::uint32_t i = 0; i < options_.worker_count; ++i) {
+    const WorkerShare share = method_->worker(i);
+    if (has_weights ? share.weight == 0 : share.count == 0) continue;
+    rows.push_back(statistics_[i].data());
+    weights.push_back(has_weights ? static_cast<double>(share.weight) / kWeightUnits : 1.0);
+  }
+  if (rows.empty()) return std::nullopt;
+  std::vector<float> combined(options_.statistic_count);
+  if (combined.empty()) return combined;
+  const auto median = robust::make_cwmed();
+  robust::Workspace workspace;
+  const auto report = robust::aggregate(*median, {rows, combined.size()}, weights, combined,
+                                        *kernels::make_cpu_backend(1), workspace);
+  BALLAST_CHECK(report.has_value(), "statistics that were let through have a median");
+  return combined;
 }
 
 }  // namespace ballast::server

@@ -1,11 +1,11 @@
 #pragma once
-// The heart: a deterministic transition of owned state. An update comes in, is judged, replaces its
-// worker's row, the rule combines the rows, the optimizer steps, a reply goes out. No clock, thread
-// or socket; the network server, the trainer and the simulator are three callers of on_update().
+// The heart: a deterministic transition of owned state. Admission judges an update, a method turns
+// it into a direction, the optimizer steps, an assignment goes out. No clock, thread or socket; the
+// network server, the trainer and the simulator are callers of the same functions.
 //
-// Invariants: (1) a worker's count is the number of its updates that were accepted since it was
-// last removed; (2) it has a row exactly if its count is positive; (3) the version is the number of
-// steps taken; (4) lifetime counts are never taken back and add up to all accepted updates.
+// Invariants: (1) the version is the number of steps taken; (2) lifetime counts are never taken
+// back and add up to all accepted updates; (3) what a method holds of a worker rests on at most
+// that many.
 //
 // Thread-safety: none; one thread at a time. Snapshots may be read from any thread.
 
@@ -15,13 +15,15 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "ballast/base/error.h"
 #include "ballast/optim/server_optimizer.h"
-#include "ballast/robust/row_table.h"
+#include "ballast/server/admission.h"
+#include "ballast/server/method.h"
 #include "ballast/server/update.h"
-#include "ballast/server/weight_policy.h"
 
 namespace ballast::server {
 
@@ -34,119 +36,134 @@ enum class Reply : std::uint8_t {
   kPaper,   // x_t, the one before, as Algorithm 2 has it
 };
 
+// What a worker brings when it joins.
+enum class Memory : std::uint8_t {
+  kFresh,  // nothing: its earlier row, if any, was another life's and leaves
+  kKept,   // the state of its earlier updates, after a broken connection
+};
+
 struct ServerOptions {
   std::size_t worker_count = 1;
   std::size_t statistic_count = 0;  // running statistics each update brings along
-  WeightPolicy weights = CountWeights{};
   Reply reply = Reply::kNewest;
-  std::optional<std::uint64_t> staleness_max = std::nullopt;
-  std::uint64_t seed = 0;  // of rules that draw random numbers
+  AdmissionOptions admission = {};
 };
 
 // The parts the server is made of.
 struct ServerParts {
-  robust::RulePointer rule;
-  std::unique_ptr<kernels::Backend> backend;
+  MethodPointer method;
   optim::ServerOptimizerPointer<float> optimizer;
 };
 
-// What is known of one worker.
+// What is known of one worker, by admission and by the method.
 struct WorkerRecord {
-  std::uint64_t count = 0;      // accepted updates since the last removal: what its row weighs
-  std::uint64_t sequence = 0;   // of the last accepted update
-  std::uint64_t weight = 0;     // in units of 1/kWeightUnits, after the last accepted update of all
-  double kept = 0.0;            // fraction of its weight that the rule used last
-  std::uint64_t staleness = 0;  // of the last accepted update
-  Instant last_seen = Instant::zero();                  // arrival of the last accepted update
-  std::optional<std::uint64_t> given{};                 // version of the model it is computing on
-  std::array<std::uint64_t, kVerdictCount> verdicts{};  // tallies of a lifetime
-
-  // Updates accepted in all, whatever was removed since: what decides who may send.
-  std::uint64_t lifetime_count() const noexcept {
-    return verdicts[static_cast<std::size_t>(Verdict::kAccepted)];
-  }
+  std::uint64_t count = 0;               // accepted updates that its row rests on
+  std::uint64_t lifetime_count = 0;      // accepted updates in all
+  std::uint64_t sequence = 0;            // of the ticket that the last accepted update used
+  std::uint64_t weight = 0;              // in units of 1/kWeightUnits
+  double kept = 0.0;                     // fraction of its weight that the method used last
+  std::uint64_t staleness = 0;           // of the last accepted update
+  Instant last_seen = Instant::zero();   // arrival of the last accepted update
+  std::optional<std::uint64_t> given{};  // version of the model it is computing on
+  std::array<std::uint64_t, kVerdictCount> verdicts{};
 };
 
 class ParameterServer {
  public:
-  // Refuses no workers, an impossible weight policy, and a rule that cannot take so many rows.
+  // Refuses what Admission refuses.
   static Result<ParameterServer> make(const ServerOptions& options, ServerParts parts);
 
-  // Gives a worker the newest model to start, or to start again, from. What it was computing before
-  // will be refused. An error if there is no such worker.
-  Result<Snapshot> on_join(std::uint32_t worker);
+  // The number of an enrolled name.
+  std::optional<std::uint32_t> find(std::string_view name) const { return admission_.find(name); }
 
-  // Judges an update and, if it is accepted, steps.
+  // Judges an update sent under a ticket, hands it to the method if it is let through, and steps
+  // along the method's direction if there is one. Every field of the update may be a lie.
   //
-  // Cost: what RowTable and the optimizer cost.
+  // Cost: what the method and the optimizer cost.
   // Determinism: a function of the state and the arguments, whatever the number of threads.
-  Outcome on_update(const Update& update, Instant now = Instant::zero());
+  Judgement on_update(const Update& update, Instant now = Instant::zero());
+
+  // The functions below require worker < worker_count.
+
+  // A worker came, for the first time or again. Any ticket it had is void. None: held.
+  std::optional<Assignment> on_join(std::uint32_t worker, Memory memory = Memory::kFresh,
+                                    Instant now = Instant::zero());
 
   // Counts a refusal that was decided outside, before there was an update to judge.
-  // Requires: worker < worker_count, a verdict other than kAccepted.
+  // Requires: a verdict other than kAccepted.
   void refuse(std::uint32_t worker, Verdict verdict);
 
-  // Takes a worker's row, count and weight away, as if it had never sent. Its sequence numbers stay
-  // used. The model does not move.
-  // Requires: worker < worker_count.
-  void remove(std::uint32_t worker);
+  // The connection is gone. The row stays until the worker has been silent for too long.
+  void on_disconnect(std::uint32_t worker, Instant now) { admission_.withdraw(worker, now); }
+
+  // The worker said good-bye, or may not take part any more: its row, count and weight leave, as if
+  // it had never sent. Its sequence numbers stay used, and the model does not move.
+  void on_leave(std::uint32_t worker, Instant now = Instant::zero());
+
+  // Assignments for held workers that may go on now, in order of their numbers.
+  std::vector<Assignment> release(Instant now);
+
+  // Takes away the rows and tickets of workers that have been silent for too long; returns who.
+  std::vector<std::uint32_t> evict_silent(Instant now);
+
+  bool is_held(std::uint32_t worker) const { return admission_.is_held(worker); }
+  bool has_ticket(std::uint32_t worker) const {
+    return admission_.sender(worker).ticket.has_value();
+  }
+  WorkerRecord worker(std::uint32_t worker) const;
+
+  // The values of a worker's last accepted update where the method keeps them, else empty. Valid
+  // until the next on_update().
+  std::span<const float> row(std::uint32_t worker) const { return method_->row(worker); }
 
   const Snapshot& model() const noexcept { return newest_; }
   std::size_t dim() const noexcept { return newest_.values->size(); }
   const ServerOptions& options() const noexcept { return options_; }
+  std::size_t worker_count() const noexcept { return options_.worker_count; }
+  const Method& method() const noexcept { return *method_; }
   std::uint64_t accepted_count() const noexcept { return accepted_count_; }
-
-  // Whether the weight policy has enough rows to step.
-  bool has_quorum() const noexcept { return has_quorum_; }
-
-  // Requires: worker < worker_count.
-  const WorkerRecord& worker(std::uint32_t worker) const { return workers_[worker]; }
-  std::span<const WorkerRecord> workers() const noexcept { return workers_; }
-
-  // The weight of each worker, in units of 1/kWeightUnits; all 0 below the quorum.
-  std::span<const std::uint64_t> weights() const noexcept { return weights_; }
-  std::size_t row_count() const noexcept { return table_.filled_count(); }
-
-  // Updates of names that do not exist; they have no WorkerRecord.
+  std::uint64_t eviction_count() const noexcept { return eviction_count_; }
+  // Updates of workers that do not exist.
   std::uint64_t unknown_count() const noexcept { return unknown_count_; }
 
-  // A worker's row, empty before its first accepted update. Valid until the next on_update().
-  std::span<const float> row(std::uint32_t worker) const noexcept { return table_.row(worker); }
+  // A new life begins, for example after a resume: tickets of earlier ones do not count any more.
+  void begin_incarnation(std::uint64_t number) { admission_.begin_incarnation(number); }
+  const AdmissionOptions& admission() const noexcept { return admission_.options(); }
 
-  // Norm of each worker's row and its distance to the last direction; zeros where there is no row.
-  // Cost: two reads of all rows.
-  std::vector<robust::RowMeasure> measure_rows() const;
+  // Why no step is taken, in words; none while updates can lead to steps.
+  std::optional<std::string> pause_reason() const;
 
   // The workers' running statistics combined by the weighted coordinate-wise median: what an
-  // evaluation uses. An error while there are none.
-  Result<std::vector<float>> statistics() const;
+  // evaluation uses. While the method pauses they are those of the moment before. None before the
+  // first update counted.
+  // Cost: a median over the workers; on the calling thread.
+  std::optional<std::vector<float>> statistics() const;
 
-  // All that changes from update to update. Borrows the vectors: valid until the next on_update().
+  // All that changes from update to update. Borrows the vectors: valid until the next change.
   ServerStateView state() const;
 
   // Replaces the state. A server of the same options and parts then goes on bit for bit like the
-  // one that the state was taken from. A state that no such server can have is an error and changes
-  // nothing.
+  // one that the state was taken from; one with more workers has new ones that never sent. A state
+  // that no such server can have is an error and changes nothing.
   Status restore(ServerState state);
 
  private:
-  ParameterServer(const ServerOptions& options, ServerParts parts);
-  Verdict judge(const Update& update) const;
-  Status accept(const Update& update, Instant now);
-  Status weigh();
-  bool step();
+  ParameterServer(const ServerOptions& options, ServerParts parts, Admission admission);
+  bool step(const Answer& answer);
+  void forget(std::uint32_t worker);
+  std::optional<Assignment> assign(std::uint32_t worker, const Snapshot& model, Instant now);
+  std::optional<std::vector<float>> combined_statistics() const;
   void publish();
 
   ServerOptions options_;
+  Admission admission_;
+  MethodPointer method_;
   optim::ServerOptimizerPointer<float> optimizer_;
-  robust::RowTable table_;
-  std::vector<WorkerRecord> workers_;
-  std::vector<std::vector<float>> statistics_;
-  std::vector<std::uint64_t> counts_;
-  std::vector<std::uint64_t> weights_;
-  bool has_quorum_ = false;
+  std::vector<std::vector<float>> statistics_;         // of each worker's last update
+  std::optional<std::vector<float>> last_statistics_;  // combined, from before a pause
   std::uint64_t accepted_count_ = 0;
   std::uint64_t unknown_count_ = 0;
+  std::uint64_t eviction_count_ = 0;
   Snapshot newest_;
 };
 

@@ -10,6 +10,9 @@
 #include <vector>
 
 #include "ballast/robust/registry.h"
+#include "ballast/server/state.h"
+#include "ballast/server/table_method.h"
+#include "ballast/server/weight_policy.h"
 
 namespace ballast::server {
 namespace {
@@ -18,37 +21,54 @@ using Values = std::vector<float>;
 
 struct Setting {
   ServerOptions options{.worker_count = 3};
+  WeightPolicy weights = CountWeights{};
   std::string rule = "mean";
   double eta = 1.0;
   std::optional<double> gamma = std::nullopt;  // given: the server of mu^2-SGD
   Values start = {0.0f, 0.0f};
 };
 
-Result<ParameterServer> try_make(const Setting& setting) {
+optim::ServerOptimizerPointer<float> make_optimizer(const Setting& setting) {
   const optim::StepOptions step{.eta = setting.eta};
   auto optimizer = setting.gamma ? optim::make_mu2_server<float>(
                                        step, optim::ConstantAverage{*setting.gamma}, setting.start)
                                  : optim::make_sgd_server<float>(step, setting.start);
-  return ParameterServer::make(setting.options, {.rule = robust::parse_rule(setting.rule).value(),
-                                                 .backend = kernels::make_reference_backend(),
-                                                 .optimizer = std::move(optimizer).value()});
+  return std::move(optimizer).value();
 }
 
-ParameterServer make(const Setting& setting = {}) {
-  ParameterServer server = try_make(setting).value();
-  for (std::uint32_t i = 0; i < setting.options.worker_count; ++i) server.on_join(i).value();
+Result<ParameterServer> try_make(const Setting& setting) {
+  BALLAST_TRY(auto method, make_table_method({.worker_count = setting.options.worker_count,
+                                              .dim = setting.start.size(),
+                                              .weights = setting.weights},
+                                             robust::parse_rule(setting.rule).value(),
+                                             kernels::make_reference_backend()));
+  return ParameterServer::make(setting.options,
+                               {.method = std::move(method), .optimizer = make_optimizer(setting)});
+}
+
+ParameterServer join_all(ParameterServer server) {
+  for (std::uint32_t i = 0; i < server.worker_count(); ++i) server.on_join(i);
   return server;
 }
 
-// The update an honest transport would deliver: the next sequence number, the version given last.
-Outcome send(ParameterServer& server, std::uint32_t worker, const Values& values,
-             const Values& statistics = {}) {
-  const WorkerRecord& record = server.worker(worker);
+ParameterServer make(const Setting& setting = {}) { return join_all(try_make(setting).value()); }
+
+wire::Ticket ticket_of(const ParameterServer& server, std::uint32_t worker) {
+  return server.state().senders[worker].ticket.value();
+}
+
+// The update an honest transport would deliver: under the ticket that the worker has.
+Judgement judge(ParameterServer& server, std::uint32_t worker, const Values& values,
+                const Values& statistics = {}) {
   return server.on_update({.worker = worker,
-                           .sequence = record.sequence + 1,
-                           .version = record.given.value(),
+                           .ticket = ticket_of(server, worker),
                            .values = values,
                            .statistics = statistics});
+}
+
+Outcome send(ParameterServer& server, std::uint32_t worker, const Values& values,
+             const Values& statistics = {}) {
+  return judge(server, worker, values, statistics).outcome;
 }
 
 Values model(const ParameterServer& server) { return *server.model().values; }
@@ -78,7 +98,7 @@ TEST(ParameterServer, RowsAreWeighedByTheirCounts) {
 }
 
 TEST(ParameterServer, UniformWeightsIgnoreTheCounts) {
-  ParameterServer server = make({.options = {.worker_count = 3, .weights = UniformWeights{}}});
+  ParameterServer server = make({.weights = UniformWeights{}});
   send(server, 0, {9.0f, 9.0f});
   send(server, 0, {3.0f, 0.0f});
   const Values before = model(server);
@@ -91,11 +111,11 @@ TEST(ParameterServer, TheReplyIsTheNewestModelOrTheOneBefore) {
   for (const Reply reply : {Reply::kNewest, Reply::kPaper}) {
     ParameterServer server = make({.options = {.worker_count = 2, .reply = reply}});
     send(server, 0, {1.0f, 1.0f});
-    const Outcome outcome = send(server, 1, {3.0f, 3.0f});
+    const Snapshot given = judge(server, 1, {3.0f, 3.0f}).next.value().model;
     const bool is_newest = reply == Reply::kNewest;
-    EXPECT_EQ(outcome.reply.version, is_newest ? 2u : 1u);
-    EXPECT_EQ(*outcome.reply.values, is_newest ? (Values{-3.0f, -3.0f}) : (Values{-1.0f, -1.0f}));
-    EXPECT_EQ(server.worker(1).given, outcome.reply.version);
+    EXPECT_EQ(given.version, is_newest ? 2u : 1u);
+    EXPECT_EQ(*given.values, is_newest ? (Values{-3.0f, -3.0f}) : (Values{-1.0f, -1.0f}));
+    EXPECT_EQ(server.worker(1).given, given.version);
   }
 }
 
@@ -119,39 +139,46 @@ TEST(ParameterServer, ASnapshotNeverChanges) {
 TEST(ParameterServer, ARefusedUpdateChangesNothing) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float infinity = std::numeric_limits<float>::infinity();
-  ParameterServer server =
-      make({.options = {.worker_count = 3, .statistic_count = 1, .staleness_max = 1}});
+  ParameterServer server = make(
+      {.options = {.worker_count = 3, .statistic_count = 1, .admission = {.staleness_max = 1}}});
   const Values good = {1.0f, 1.0f}, one = {1.0f};
+  const wire::Ticket used = ticket_of(server, 0);
   send(server, 0, good, one);
   send(server, 0, good, one);
-  const std::uint64_t given = server.worker(0).given.value();
+  const auto with = [&](auto change) {
+    wire::Ticket ticket = ticket_of(server, 0);
+    change(ticket);
+    return ticket;
+  };
   const struct {
-    Update update;
+    std::uint32_t worker;
+    wire::Ticket ticket;
+    Values values;
+    Values statistics;
     Verdict verdict;
   } cases[] = {
-      {{.worker = 3, .sequence = 1, .values = good, .statistics = one}, Verdict::kUnknownWorker},
-      {{.worker = 0, .sequence = 3, .version = given, .values = one, .statistics = one},
-       Verdict::kWrongShape},
-      {{.worker = 0, .sequence = 3, .version = given, .values = good}, Verdict::kWrongShape},
-      {{.worker = 0, .sequence = 2, .version = given, .values = good, .statistics = one},
-       Verdict::kReplayed},
-      {{.worker = 0, .sequence = 0, .version = given, .values = good, .statistics = one},
-       Verdict::kReplayed},
-      {{.worker = 0, .sequence = 3, .version = 1, .values = good, .statistics = one},
-       Verdict::kUnasked},
-      {{.worker = 0, .sequence = 3, .version = 99, .values = good, .statistics = one},
-       Verdict::kUnasked},
-      {{.worker = 1, .sequence = 1, .version = 0, .values = good, .statistics = one},
-       Verdict::kStale},
+      {3, used, good, one, Verdict::kUnknownWorker},
+      {0, used, good, one, Verdict::kReplayed},
+      {0, with([](auto& ticket) { ticket.sequence = 0; }), good, one, Verdict::kReplayed},
+      {0, with([](auto& ticket) { ++ticket.sequence; }), good, one, Verdict::kUnasked},
+      {0, with([](auto& ticket) { ticket.version = 99; }), good, one, Verdict::kUnasked},
+      {0, with([](auto& ticket) { ++ticket.incarnation; }), good, one, Verdict::kUnasked},
+      {0, ticket_of(server, 2), good, one, Verdict::kUnasked},
+      {1, ticket_of(server, 1), good, one, Verdict::kStale},
   };
   const Values model_before = model(server);
-  for (const auto& [update, verdict] : cases) {
+  for (const auto& [worker, ticket, values, statistics, verdict] : cases) {
     SCOPED_TRACE(name(verdict));
-    const Outcome outcome = server.on_update(update);
+    const Outcome outcome =
+        server
+            .on_update(
+                {.worker = worker, .ticket = ticket, .values = values, .statistics = statistics})
+            .outcome;
     EXPECT_EQ(outcome.verdict, verdict);
     EXPECT_FALSE(outcome.has_stepped);
-    EXPECT_EQ(outcome.reply.values, nullptr);
   }
+  EXPECT_EQ(send(server, 0, one, one).verdict, Verdict::kWrongShape);
+  EXPECT_EQ(send(server, 0, good, {}).verdict, Verdict::kWrongShape);
   EXPECT_EQ(send(server, 0, {1.0f, nan}, one).verdict, Verdict::kNotFinite);
   EXPECT_EQ(send(server, 0, {-infinity, 1.0f}, one).verdict, Verdict::kNotFinite);
   EXPECT_EQ(send(server, 0, good, {nan}).verdict, Verdict::kNotFinite);
@@ -160,7 +187,7 @@ TEST(ParameterServer, ARefusedUpdateChangesNothing) {
   EXPECT_EQ(server.accepted_count(), 2u);
   EXPECT_EQ(server.unknown_count(), 1u);
   EXPECT_EQ(server.worker(0).count, 2u);
-  EXPECT_EQ(server.worker(0).given, given);
+  EXPECT_EQ(server.worker(0).given, 2u);
   EXPECT_EQ(server.worker(0).verdicts[static_cast<std::size_t>(Verdict::kNotFinite)], 3u);
   EXPECT_EQ(server.worker(1).verdicts[static_cast<std::size_t>(Verdict::kStale)], 1u);
   EXPECT_EQ(send(server, 0, good, one).verdict, Verdict::kAccepted);
@@ -169,18 +196,17 @@ TEST(ParameterServer, ARefusedUpdateChangesNothing) {
 TEST(ParameterServer, AWorkerThatJoinsAgainMustComputeOnTheNewModel) {
   ParameterServer server = make();
   send(server, 0, {1.0f, 1.0f});
-  EXPECT_EQ(server.on_join(1).value().version, 1u);
+  const wire::Ticket old = ticket_of(server, 1);
+  const Assignment again = server.on_join(1).value();
+  EXPECT_EQ(again.model.version, 1u);
   const Values good = {1.0f, 1.0f};
-  EXPECT_EQ(server.on_update({.worker = 1, .sequence = 1, .version = 0, .values = good}).verdict,
+  EXPECT_EQ(server.on_update({.worker = 1, .ticket = old, .values = good}).outcome.verdict,
             Verdict::kUnasked);
-  EXPECT_EQ(server.on_update({.worker = 1, .sequence = 1, .version = 1, .values = good}).verdict,
-            Verdict::kAccepted);
-  EXPECT_FALSE(server.on_join(3));
+  EXPECT_EQ(send(server, 1, good).verdict, Verdict::kAccepted);
 }
 
 TEST(ParameterServer, BelowTheQuorumRowsAreCollectedWithoutAStep) {
-  ParameterServer server =
-      make({.options = {.worker_count = 3, .weights = CappedWeights{.f = 1, .share = 0.4}}});
+  ParameterServer server = make({.weights = CappedWeights{.f = 1, .share = 0.4}});
   EXPECT_FALSE(send(server, 0, {1.0f, 1.0f}).has_stepped);
   EXPECT_FALSE(send(server, 1, {1.0f, 1.0f}).has_stepped);
   EXPECT_EQ(server.model().version, 0u);
@@ -190,14 +216,14 @@ TEST(ParameterServer, BelowTheQuorumRowsAreCollectedWithoutAStep) {
 }
 
 TEST(ParameterServer, NoFloodLiftsTheHeaviestAboveTheShare) {
-  ParameterServer server =
-      make({.options = {.worker_count = 5, .weights = CappedWeights{.f = 1, .share = 0.25}},
-            .eta = 0.1});
+  ParameterServer server = make({.options = {.worker_count = 5},
+                                 .weights = CappedWeights{.f = 1, .share = 0.25},
+                                 .eta = 0.1});
   for (std::uint32_t i = 0; i < 5; ++i) send(server, i, {1.0f, 0.0f});
   for (int flood = 0; flood < 100; ++flood) {
     send(server, 4, {-1.0f, 0.0f});
     std::vector<std::uint64_t> weights;
-    for (const WorkerRecord& worker : server.workers()) weights.push_back(worker.weight);
+    for (std::uint32_t i = 0; i < 5; ++i) weights.push_back(server.worker(i).weight);
     ASSERT_LE(share_of_heaviest(1, weights), 0.25);
   }
   EXPECT_EQ(server.worker(4).count, 101u);
@@ -208,6 +234,7 @@ TEST(ParameterServer, AStepOutOfTheFiniteNumbersIsNotTaken) {
   const Outcome outcome = send(server, 0, {3e38f, 0.0f});
   EXPECT_EQ(outcome.verdict, Verdict::kAccepted);
   EXPECT_FALSE(outcome.has_stepped);
+  EXPECT_TRUE(outcome.has_diverged);
   EXPECT_EQ(model(server), (Values{0.0f, 0.0f}));
   EXPECT_EQ(server.model().version, 0u);
 }
@@ -225,6 +252,89 @@ TEST(ParameterServer, StatisticsAreCombinedByTheWeightedMedian) {
   EXPECT_EQ(server.statistics().value(), Values{2.0f});
 }
 
+// A model that was stopped while too few workers are left is evaluated with what they last said.
+TEST(ParameterServer, StatisticsOfAPauseAreThoseOfTheMomentBefore) {
+  ParameterServer server = make({.options = {.worker_count = 3, .statistic_count = 1},
+                                 .weights = CappedWeights{.f = 1, .share = 0.4}});
+  const Values good = {1.0f, 1.0f};
+  send(server, 0, good, {1.0f});
+  EXPECT_FALSE(server.statistics());  // below the quorum nobody's statistics count yet
+  send(server, 1, good, {2.0f});
+  send(server, 2, good, {90.0f});
+  EXPECT_EQ(server.statistics().value(), Values{2.0f});
+  server.on_leave(1);
+  EXPECT_TRUE(server.pause_reason());
+  EXPECT_EQ(server.statistics().value(), Values{2.0f});
+  server.on_leave(0);
+  server.on_leave(2);
+  EXPECT_EQ(server.statistics().value(), Values{2.0f});
+
+  ParameterServer restored = make({.options = {.worker_count = 3, .statistic_count = 1},
+                                   .weights = CappedWeights{.f = 1, .share = 0.4}});
+  ASSERT_TRUE(restored.restore(copy(server.state())));
+  EXPECT_EQ(restored.statistics().value(), Values{2.0f});
+}
+
+// Answers every third update with the sum of the three, refuses negative ones.
+class SumOfThree final : public Method {
+ public:
+  std::string description() const override { return "sum-of-three"; }
+  Answer on_update(const AdmittedUpdate& update) override {
+    if (update.values[0] < 0.0f) return Answer::refused();
+    if (held_ == 0) sum_.assign(update.values.size(), 0.0f);
+    for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += update.values[i];
+    held_ = (held_ + 1) % 3;
+    return held_ == 0 ? Answer::along(sum_, 0.5) : Answer::nothing();
+  }
+  void remove(std::uint32_t /*worker*/) override {}
+  WorkerShare worker(std::uint32_t /*worker*/) const override { return {}; }
+  MethodStateView state() const override {
+    return {.numbers = {{"held", {static_cast<double>(held_)}}}, .vectors = {{"sum", 0, sum_}}};
+  }
+  Status restore(MethodState state, std::span<const std::uint64_t> /*lifetime_counts*/) override {
+    held_ = static_cast<int>(state.find_numbers("held")->values[0]);
+    sum_ = state.find_vector("sum")->values;
+    return {};
+  }
+
+ private:
+  int held_ = 0;
+  Values sum_;
+};
+
+ParameterServer make_sum_of_three() {
+  return join_all(ParameterServer::make(
+                      {.worker_count = 2},
+                      {.method = std::make_unique<SumOfThree>(), .optimizer = make_optimizer({})})
+                      .value());
+}
+
+TEST(ParameterServer, AMethodMayTakeTimeRefuseAndScale) {
+  ParameterServer server = make_sum_of_three();
+  for (int i = 0; i < 2; ++i) {
+    const Outcome outcome = send(server, 0, {1.0f, 2.0f});
+    EXPECT_EQ(outcome.verdict, Verdict::kAccepted);
+    EXPECT_FALSE(outcome.has_stepped);
+    EXPECT_FALSE(outcome.has_diverged);
+  }
+  EXPECT_EQ(send(server, 1, {-1.0f, 0.0f}).verdict, Verdict::kFiltered);
+  EXPECT_EQ(server.worker(1).lifetime_count, 0u);
+  EXPECT_TRUE(send(server, 1, {2.0f, 4.0f}).has_stepped);
+  EXPECT_EQ(model(server), (Values{-2.0f, -4.0f}));
+  EXPECT_EQ(server.accepted_count(), 3u);
+  EXPECT_EQ(server.model().version, 1u);
+}
+
+TEST(ParameterServer, AnyMethodIsRestored) {
+  ParameterServer server = make_sum_of_three();
+  for (int i = 0; i < 5; ++i) send(server, 0, {1.0f, 2.0f});
+  ParameterServer restored = make_sum_of_three();
+  ASSERT_TRUE(restored.restore(copy(server.state())));
+  EXPECT_EQ(send(restored, 0, {3.0f, 3.0f}).has_stepped, true);
+  EXPECT_EQ(send(server, 0, {3.0f, 3.0f}).has_stepped, true);
+  EXPECT_EQ(model(server), model(restored));
+}
+
 // Of weight 3 the rule keeps 1.98: the median row, 0.98 of the next, nothing of the far one.
 TEST(ParameterServer, KeptSaysWhomTheRuleTrimmed) {
   ParameterServer server = make({.options = {.worker_count = 3}, .rule = "ctma(cwmed, 0.34)"});
@@ -238,8 +348,7 @@ TEST(ParameterServer, KeptSaysWhomTheRuleTrimmed) {
 
 TEST(ParameterServer, ImpossibleOptionsAreRefused) {
   EXPECT_FALSE(try_make({.options = {.worker_count = 0}}));
-  EXPECT_FALSE(
-      try_make({.options = {.worker_count = 3, .weights = CappedWeights{.f = 1, .share = 0.2}}}));
+  EXPECT_FALSE(try_make({.weights = CappedWeights{.f = 1, .share = 0.2}}));
   EXPECT_FALSE(try_make({.options = {.worker_count = 99}, .rule = "mda(0.2)"}));
 }
 

@@ -11,61 +11,46 @@
 namespace ballast::server {
 namespace {
 
-constexpr std::uint64_t kCountEnd = std::uint64_t{1} << 40;  // as assign_weights() wants them
-
-bool all_finite(std::span<const float> values) {
-  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
-}
-
 Status check_vector(std::span<const float> values, std::size_t size, std::string_view name) {
   if (values.size() != size) {
     return invalid_argument(fmt::format("{} has {} values, not {}", name, values.size(), size));
   }
-  if (!all_finite(values)) return invalid_argument(fmt::format("{} is not finite", name));
+  const bool is_finite =
+      std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
+  if (!is_finite) return invalid_argument(fmt::format("{} is not finite", name));
   return {};
-}
-
-// Whether the numbers can belong to one worker of a server that took so many steps.
-bool is_consistent(const WorkerRecord& record, std::uint64_t steps) {
-  const std::uint64_t lifetime = record.lifetime_count();
-  return lifetime < kCountEnd && record.count <= lifetime && lifetime <= record.sequence &&
-         record.staleness <= steps && record.given.value_or(0) <= steps &&
-         std::isfinite(record.kept);
-}
-
-Status check_worker(const WorkerState& worker, std::size_t number, std::uint64_t steps,
-                    std::size_t dim, std::size_t statistic_count) {
-  if (!is_consistent(worker.record, steps)) {
-    return invalid_argument(fmt::format("the record of worker {} contradicts itself", number));
-  }
-  const bool has_row = worker.record.count > 0;
-  BALLAST_TRY_STATUS(
-      check_vector(worker.row, has_row ? dim : 0, fmt::format("the row of worker {}", number)));
-  return check_vector(worker.statistics, has_row ? statistic_count : 0,
-                      fmt::format("the statistics of worker {}", number));
 }
 
 Status check_counts(const ServerState& state) {
   std::uint64_t sum = 0;
-  for (const WorkerState& worker : state.workers) sum += worker.record.lifetime_count();
+  for (const SenderRecord& sender : state.senders) sum += sender.lifetime_count();
   if (sum == state.accepted_count && state.optimizer.steps <= sum) return {};
   return invalid_argument(
       fmt::format("{} accepted updates and {} steps do not follow from counts that add up to {}",
                   state.accepted_count, state.optimizer.steps, sum));
 }
 
-Status check(const ServerState& state, const ServerOptions& options, std::size_t dim) {
-  if (state.workers.size() != options.worker_count) {
-    return invalid_argument(fmt::format("the state is one of {} workers; this server has {}",
-                                        state.workers.size(), options.worker_count));
+Status check_statistics(const ServerState& state, std::size_t statistic_count) {
+  if (state.statistics.size() != state.senders.size()) {
+    return invalid_argument(fmt::format("statistics of {} workers, but {} workers",
+                                        state.statistics.size(), state.senders.size()));
   }
-  for (std::size_t i = 0; i < state.workers.size(); ++i) {
-    BALLAST_TRY_STATUS(
-        check_worker(state.workers[i], i, state.optimizer.steps, dim, options.statistic_count));
+  for (std::size_t i = 0; i < state.statistics.size(); ++i) {
+    const std::vector<float>& values = state.statistics[i];
+    BALLAST_TRY_STATUS(check_vector(values, values.empty() ? 0 : statistic_count,
+                                    fmt::format("the statistics of worker {}", i)));
   }
-  BALLAST_TRY_STATUS(check_counts(state));
-  return check_vector(state.centre, state.centre.empty() ? 0 : dim, "the centre");
+  const std::size_t last = state.last_statistics.empty() ? 0 : statistic_count;
+  return check_vector(state.last_statistics, last, "the last statistics");
 }
+
+std::vector<std::uint64_t> lifetime_counts(std::span<const SenderRecord> senders) {
+  std::vector<std::uint64_t> counts(senders.size());
+  std::ranges::transform(senders, counts.begin(), &SenderRecord::lifetime_count);
+  return counts;
+}
+
+std::vector<float> owned(std::span<const float> values) { return {values.begin(), values.end()}; }
 
 }  // namespace
 
@@ -76,36 +61,40 @@ ServerStateView ParameterServer::state() const {
                           .steps = optimizer.steps,
                           .w = optimizer.w,
                           .x = optimizer.x,
-                          .centre = table_.centre(),
-                          .workers = {}};
-  view.workers.reserve(workers_.size());
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    view.workers.push_back(
-        {.record = workers_[i], .row = table_.row(i), .statistics = statistics_[i]});
-  }
+                          .senders = {admission_.senders().begin(), admission_.senders().end()},
+                          .statistics = {statistics_.begin(), statistics_.end()},
+                          .last_statistics = {},
+                          .method = method_->description(),
+                          .method_state = method_->state()};
+  if (last_statistics_) view.last_statistics = *last_statistics_;
   return view;
 }
 
+// Everything is checked before anything is changed; the parts check what is theirs.
 Status ParameterServer::restore(ServerState state) {
-  BALLAST_TRY_STATUS(check(state, options_, dim()));
-  BALLAST_TRY_STATUS(optimizer_->restore(std::move(state.optimizer)));
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    WorkerState& worker = state.workers[i];
-    table_.remove(i);
-    if (worker.record.count > 0) {
-      const Status is_put = table_.put(i, worker.row, 1.0);
-      BALLAST_CHECK(is_put.has_value(), "a checked row fits the table");
-    }
-    worker.row = {};  // each row is in memory twice only while it is copied
-    workers_[i] = worker.record;
-    counts_[i] = worker.record.count;
-    statistics_[i] = std::move(worker.statistics);
+  if (state.method != method_->description()) {
+    return invalid_argument(fmt::format("the state is one of the method {}, this server's is {}",
+                                        state.method, method_->description()));
   }
-  table_.set_centre(state.centre);
+  BALLAST_TRY_STATUS(check_vector(state.optimizer.w, dim(), "w"));
+  BALLAST_TRY_STATUS(check_vector(state.optimizer.x, optimizer_->view().x.size(), "x"));
+  BALLAST_TRY_STATUS(check_counts(state));
+  BALLAST_TRY_STATUS(check_statistics(state, options_.statistic_count));
+  Admission admission = admission_;
+  BALLAST_TRY_STATUS(admission.restore(state.senders, state.optimizer.steps));
+  BALLAST_TRY_STATUS(
+      method_->restore(std::move(state.method_state), lifetime_counts(state.senders)));
+  const Status is_restored = optimizer_->restore(std::move(state.optimizer));
+  BALLAST_CHECK(is_restored.has_value(), "a checked state fits the optimizer");
+  admission_ = std::move(admission);
+  statistics_ = std::move(state.statistics);
+  statistics_.resize(options_.worker_count);
+  last_statistics_.reset();
+  if (!state.last_statistics.empty()) last_statistics_ = std::move(state.last_statistics);
   accepted_count_ = state.accepted_count;
   unknown_count_ = state.unknown_count;
   publish();
-  return weigh();
+  return {};
 }
 
 ServerStateView ServerState::view() const {
@@ -114,30 +103,29 @@ ServerStateView ServerState::view() const {
                           .steps = optimizer.steps,
                           .w = optimizer.w,
                           .x = optimizer.x,
-                          .centre = centre,
-                          .workers = {}};
-  view.workers.reserve(workers.size());
-  for (const WorkerState& worker : workers) {
-    view.workers.push_back(
-        {.record = worker.record, .row = worker.row, .statistics = worker.statistics});
+                          .senders = senders,
+                          .statistics = {statistics.begin(), statistics.end()},
+                          .last_statistics = last_statistics,
+                          .method = method,
+                          .method_state = {.numbers = method_state.numbers, .vectors = {}}};
+  for (const NamedVector& vector : method_state.vectors) {
+    view.method_state.vectors.push_back({vector.name, vector.revision, vector.values});
   }
   return view;
 }
 
 ServerState copy(const ServerStateView& view) {
-  const auto owned = [](std::span<const float> values) {
-    return std::vector<float>(values.begin(), values.end());
-  };
   ServerState state = {.accepted_count = view.accepted_count,
                        .unknown_count = view.unknown_count,
                        .optimizer = {.steps = view.steps, .w = owned(view.w), .x = owned(view.x)},
-                       .centre = owned(view.centre),
-                       .workers = {}};
-  state.workers.reserve(view.workers.size());
-  for (const WorkerStateView& worker : view.workers) {
-    state.workers.push_back({.record = worker.record,
-                             .row = owned(worker.row),
-                             .statistics = owned(worker.statistics)});
+                       .senders = view.senders,
+                       .statistics = {},
+                       .last_statistics = owned(view.last_statistics),
+                       .method = view.method,
+                       .method_state = {.numbers = view.method_state.numbers, .vectors = {}}};
+  for (const auto values : view.statistics) state.statistics.push_back(owned(values));
+  for (const NamedVectorView& vector : view.method_state.vectors) {
+    state.method_state.vectors.push_back({vector.name, vector.revision, owned(vector.values)});
   }
   return state;
 }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ballast/optim/server_optimizer.h"
@@ -14,34 +15,28 @@
 
 namespace ballast::server {
 
-struct WorkerStateView {
-  WorkerRecord record;         // its weight follows from the counts and is not restored from here
-  std::span<const float> row;  // empty before the first accepted update
-  std::span<const float> statistics;  // likewise
-};
-
 struct ServerStateView {
   std::uint64_t accepted_count = 0;
   std::uint64_t unknown_count = 0;
-  std::uint64_t steps = 0;        // the version of the model
-  std::span<const float> w;       // the optimizer's iterate
-  std::span<const float> x;       // empty where the model is w itself
-  std::span<const float> centre;  // of the table's inner products; empty: the origin
-  std::vector<WorkerStateView> workers;
-};
-
-struct WorkerState {
-  WorkerRecord record;
-  std::vector<float> row;
-  std::vector<float> statistics;
+  std::uint64_t steps = 0;   // the version of the model
+  std::span<const float> w;  // the optimizer's iterate
+  std::span<const float> x;  // empty where the model is w itself
+  std::vector<SenderRecord> senders;
+  std::vector<std::span<const float>> statistics;  // of each worker; empty: it has no part
+  std::span<const float> last_statistics;          // from before a pause; empty: none
+  std::string method;                              // its description
+  MethodStateView method_state;
 };
 
 struct ServerState {
   std::uint64_t accepted_count = 0;
   std::uint64_t unknown_count = 0;
   optim::ServerState<float> optimizer;
-  std::vector<float> centre;
-  std::vector<WorkerState> workers;
+  std::vector<SenderRecord> senders;
+  std::vector<std::vector<float>> statistics;
+  std::vector<float> last_statistics;
+  std::string method;
+  MethodState method_state;
 
   // Borrows from this; valid while it is unchanged.
   ServerStateView view() const;

@@ -11,6 +11,7 @@
 
 #include "ballast/base/rng.h"
 #include "ballast/robust/registry.h"
+#include "ballast/server/table_method.h"
 
 namespace ballast::server {
 namespace {
@@ -27,18 +28,17 @@ struct Setting {
   std::size_t dim = 200;
 };
 
-ParameterServer make(const Setting& setting) {
+ParameterServer make(const Setting& setting, std::size_t worker_count = kWorkers) {
   auto optimizer = optim::make_mu2_server<float>({.eta = 0.1}, optim::ConstantAverage{0.1},
                                                  std::vector<float>(setting.dim));
-  ServerParts parts = {
-      .rule = robust::parse_rule(setting.rule).value(),
-      .backend = setting.is_fast ? kernels::make_cpu_backend(1) : kernels::make_reference_backend(),
-      .optimizer = std::move(optimizer).value()};
-  const ServerOptions options = {.worker_count = kWorkers,
-                                 .statistic_count = kStatistics,
-                                 .weights = setting.weights,
-                                 .seed = kSeed};
-  return ParameterServer::make(options, std::move(parts)).value();
+  auto method = make_table_method(
+      {.worker_count = worker_count, .dim = setting.dim, .weights = setting.weights, .seed = kSeed},
+      robust::parse_rule(setting.rule).value(),
+      setting.is_fast ? kernels::make_cpu_backend(1) : kernels::make_reference_backend());
+  return ParameterServer::make(
+             {.worker_count = worker_count, .statistic_count = kStatistics},
+             {.method = std::move(method).value(), .optimizer = std::move(optimizer).value()})
+      .value();
 }
 
 std::vector<float> noise(std::size_t count, std::uint64_t step, float offset) {
@@ -48,20 +48,24 @@ std::vector<float> noise(std::size_t count, std::uint64_t step, float offset) {
   return values;
 }
 
-// The update number `step` of a run, from a worker drawn at random; some are refused.
+// Event number `step` of a run: an update of a worker drawn at random, some of them refused, and
+// now and then a worker that leaves or comes back without memory.
 Outcome send(ParameterServer& server, std::uint64_t step, const Setting& setting) {
   Rng rng({.seed = kSeed, .purpose = 1, .step = step});
   const auto worker = static_cast<std::uint32_t>(rng.below(kWorkers + 1));
-  if (worker == kWorkers) return server.on_update({.worker = worker, .values = {}});
-  if (!server.worker(worker).given) server.on_join(worker).value();
+  if (worker == kWorkers) return server.on_update({.worker = 99, .values = {}}).outcome;
+  const auto what = rng.below(12);
+  if (what == 0) server.on_leave(worker);
+  if (what == 1) server.on_join(worker, Memory::kFresh);
+  if (!server.has_ticket(worker)) server.on_join(worker, Memory::kKept);
+  wire::Ticket ticket = server.state().senders[worker].ticket.value();
+  if (step % 7 == 0) --ticket.sequence;
   const auto values = noise(setting.dim, step, setting.offset);
   const auto statistics = noise(kStatistics, ~step, 0.0f);
-  return server.on_update({.worker = worker,
-                           .sequence = server.worker(worker).sequence + (step % 7 == 0 ? 0 : 1),
-                           .version = *server.worker(worker).given,
-                           .values = values,
-                           .statistics = statistics},
-                          Instant(step));
+  return server
+      .on_update({.worker = worker, .ticket = ticket, .values = values, .statistics = statistics},
+                 Instant(step))
+      .outcome;
 }
 
 bool same_bits(std::span<const float> left, std::span<const float> right) {
@@ -69,11 +73,10 @@ bool same_bits(std::span<const float> left, std::span<const float> right) {
          (left.empty() || std::memcmp(left.data(), right.data(), left.size_bytes()) == 0);
 }
 
-bool same(const WorkerRecord& left, const WorkerRecord& right) {
-  return left.count == right.count && left.sequence == right.sequence &&
-         left.weight == right.weight && left.kept == right.kept &&
+bool same(const SenderRecord& left, const SenderRecord& right) {
+  return left.sequence == right.sequence && left.issued == right.issued &&
          left.staleness == right.staleness && left.last_seen == right.last_seen &&
-         left.given == right.given && left.verdicts == right.verdicts;
+         left.verdicts == right.verdicts && left.ticket == right.ticket;
 }
 
 void expect_same(const ServerStateView& left, const ServerStateView& right) {
@@ -82,12 +85,21 @@ void expect_same(const ServerStateView& left, const ServerStateView& right) {
   EXPECT_EQ(left.steps, right.steps);
   EXPECT_TRUE(same_bits(left.w, right.w));
   EXPECT_TRUE(same_bits(left.x, right.x));
-  EXPECT_TRUE(same_bits(left.centre, right.centre));
-  ASSERT_EQ(left.workers.size(), right.workers.size());
-  for (std::size_t i = 0; i < left.workers.size(); ++i) {
-    EXPECT_TRUE(same(left.workers[i].record, right.workers[i].record)) << "worker " << i;
-    EXPECT_TRUE(same_bits(left.workers[i].row, right.workers[i].row)) << "worker " << i;
-    EXPECT_TRUE(same_bits(left.workers[i].statistics, right.workers[i].statistics));
+  EXPECT_TRUE(same_bits(left.last_statistics, right.last_statistics));
+  EXPECT_EQ(left.method, right.method);
+  EXPECT_EQ(left.method_state.numbers, right.method_state.numbers);
+  ASSERT_EQ(left.method_state.vectors.size(), right.method_state.vectors.size());
+  for (std::size_t i = 0; i < left.method_state.vectors.size(); ++i) {
+    const NamedVectorView &one = left.method_state.vectors[i],
+                          &other = right.method_state.vectors[i];
+    EXPECT_EQ(one.name, other.name);
+    EXPECT_EQ(one.revision, other.revision) << one.name;
+    EXPECT_TRUE(same_bits(one.values, other.values)) << one.name;
+  }
+  ASSERT_EQ(left.senders.size(), right.senders.size());
+  for (std::size_t i = 0; i < left.senders.size(); ++i) {
+    EXPECT_TRUE(same(left.senders[i], right.senders[i])) << "worker " << i;
+    EXPECT_TRUE(same_bits(left.statistics[i], right.statistics[i])) << "worker " << i;
   }
 }
 
@@ -139,7 +151,9 @@ TEST(ServerState, TheCentreIsPartOfTheState) {
   const Setting setting = {.rule = "gm", .offset = 1.0e5f};
   ParameterServer server = make(setting);
   for (std::uint64_t step = 1; step <= 40; ++step) send(server, step, setting);
-  EXPECT_EQ(server.state().centre.size(), setting.dim);
+  const MethodStateView state = server.state().method_state;
+  ASSERT_EQ(state.vectors.front().name, "centre");
+  EXPECT_EQ(state.vectors.front().values.size(), setting.dim);
 }
 
 TEST(ServerState, RestoreReplacesWhatTheServerHeldBefore) {
@@ -152,26 +166,49 @@ TEST(ServerState, RestoreReplacesWhatTheServerHeldBefore) {
   expect_same(original.state(), other.state());
 }
 
+std::vector<float>& row(ServerState& state, int worker) {
+  return state.method_state.find_vector("row-" + std::to_string(worker))->values;
+}
+
+std::vector<double>& counts(ServerState& state) { return state.method_state.numbers[0].values; }
+
+// All workers take part, so that each of them has something to damage.
 TEST(ServerState, AnImpossibleStateIsRefusedAndChangesNothing) {
   const Setting setting = {.dim = 4};
   ParameterServer server = make(setting);
-  for (std::uint64_t step = 1; step <= 20; ++step) send(server, step, setting);
+  for (std::uint32_t i = 0; i < kWorkers; ++i) {
+    const auto ticket = server.on_join(i)->ticket;
+    const auto values = noise(4, i, 0.0f), statistics = noise(kStatistics, i, 0.0f);
+    server.on_update({.worker = i, .ticket = ticket, .values = values, .statistics = statistics});
+  }
   const ServerState before = copy(server.state());
   using Damage = void (*)(ServerState&);
   const std::vector<std::pair<const char*, Damage>> damages = {
-      {"5 workers", [](ServerState& state) { state.workers.pop_back(); }},
-      {"row of worker 2 has 3", [](ServerState& state) { state.workers[2].row.pop_back(); }},
-      {"row of worker 1 is not finite",
+      {"7 workers",
        [](ServerState& state) {
-         state.workers[1].row[0] = std::numeric_limits<float>::infinity();
+         state.senders.emplace_back();
+         state.statistics.emplace_back();
        }},
-      {"statistics of worker 0", [](ServerState& state) { state.workers[0].statistics.clear(); }},
-      {"worker 3 contradicts", [](ServerState& state) { ++state.workers[3].record.count; }},
-      {"worker 3 contradicts", [](ServerState& state) { state.workers[3].record.given = 1000; }},
+      {"row-2 is not 4", [](ServerState& state) { row(state, 2).pop_back(); }},
+      {"row-1 is not 4",
+       [](ServerState& state) { row(state, 1)[0] = std::numeric_limits<float>::infinity(); }},
+      {"worker 0 contradicts",
+       [](ServerState& state) { state.method_state.find_vector("row-0")->name = "row-9"; }},
+      {"vectors that no table has",
+       [](ServerState& state) {
+         state.method_state.vectors.push_back({"row-9", 0, std::vector<float>(4)});
+       }},
+      {"statistics of worker 0", [](ServerState& state) { state.statistics[0].pop_back(); }},
+      {"worker 3 contradicts", [](ServerState& state) { counts(state)[3] += 1000.0; }},
+      {"worker 3 contradicts", [](ServerState& state) { counts(state)[3] = 0.5; }},
+      {"worker 3 contradicts",
+       [](ServerState& state) { state.senders[3].ticket = wire::Ticket{.version = 1000}; }},
+      {"worker 3 contradicts", [](ServerState& state) { state.senders[3].sequence = 0; }},
+      {"at most 6 rows", [](ServerState& state) { counts(state).push_back(0.0); }},
       {"add up to", [](ServerState& state) { ++state.accepted_count; }},
       {"add up to", [](ServerState& state) { state.optimizer.steps += 1000; }},
-      {"the centre has 3", [](ServerState& state) { state.centre.resize(3); }},
       {"w has 3", [](ServerState& state) { state.optimizer.w.resize(3); }},
+      {"the method other", [](ServerState& state) { state.method = "other"; }},
   };
   for (const auto& [message, damage] : damages) {
     ServerState state = before;
@@ -181,6 +218,19 @@ TEST(ServerState, AnImpossibleStateIsRefusedAndChangesNothing) {
     EXPECT_NE(refused.error().message.find(message), std::string::npos) << refused.error().message;
     expect_same(server.state(), before.view());
   }
+}
+
+TEST(ServerState, AServerWithMoreWorkersGoesOnFromTheState) {
+  const Setting setting = {.rule = "gm"};
+  ParameterServer small = make(setting);
+  for (std::uint64_t step = 1; step <= 30; ++step) send(small, step, setting);
+  ParameterServer large = make(setting, kWorkers + 2);
+  ASSERT_TRUE(large.restore(copy(small.state())));
+  EXPECT_EQ(large.worker(kWorkers + 1).lifetime_count, 0u);
+  for (std::uint64_t step = 31; step <= 60; ++step) {
+    EXPECT_EQ(send(small, step, setting).verdict, send(large, step, setting).verdict);
+  }
+  EXPECT_TRUE(same_bits(*small.model().values, *large.model().values));
 }
 
 }  // namespace

@@ -5,16 +5,15 @@
 
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 namespace ballast::service {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string_view state_of(const server::Coordinator& coordinator, std::uint32_t worker) {
-  if (coordinator.has_ticket(worker)) return "computing";
-  return coordinator.is_held(worker) ? "held" : "away";
+std::string_view state_of(const server::ParameterServer& server, std::uint32_t worker) {
+  if (server.has_ticket(worker)) return "computing";
+  return server.is_held(worker) ? "held" : "away";
 }
 
 Json verdicts_json(const WorkerFigures& worker) {
@@ -30,12 +29,21 @@ Json worker_json(const WorkerFigures& worker) {
   return {{"name", worker.name},
           {"state", worker.state},
           {"count", worker.count},
+          {"lifetime_count", worker.lifetime_count},
           {"weight_share", worker.weight_share},
           {"trimmed_share", worker.count > 0 ? 1.0 - worker.kept : 0.0},
           {"staleness", worker.staleness},
           {"norm", worker.norm},
           {"distance", worker.distance},
           {"verdicts", verdicts_json(worker)}};
+}
+
+Json method_json(const Figures& figures) {
+  Json json = {{"name", figures.method}};
+  for (const server::NamedNumber& figure : figures.method_figures) {
+    json[figure.name] = figure.value;
+  }
+  return json;
 }
 
 Json network_json(const transport::NetworkCounts& counts) {
@@ -104,29 +112,34 @@ void add_guard(Metrics& metrics, const transport::GuardCounts& counts) {
 
 }  // namespace
 
-Figures look_at(const server::Coordinator& coordinator,
+Figures look_at(const server::ParameterServer& server,
                 const std::vector<robust::RowMeasure>& measures) {
-  const server::ParameterServer& server = coordinator.server();
-  Figures figures{.incarnation = coordinator.options().incarnation,
+  Figures figures{.incarnation = server.admission().incarnation,
                   .version = server.model().version,
                   .accepted = server.accepted_count(),
-                  .pause_reason = coordinator.pause_reason(),
-                  .heaviest_share = coordinator.heaviest_share(),
-                  .heaviest_share_max = coordinator.heaviest_share_max(),
-                  .evictions = coordinator.eviction_count()};
-  const auto weights = server.weights();
-  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
-  for (std::uint32_t i = 0; i < weights.size(); ++i) {
-    const server::WorkerRecord& record = server.worker(i);
+                  .pause_reason = server.pause_reason(),
+                  .method = server.method().description(),
+                  .method_figures = server.method().figures(),
+                  .evictions = server.eviction_count()};
+  std::vector<server::WorkerRecord> workers;
+  double sum = 0.0;
+  for (std::uint32_t i = 0; i < server.worker_count(); ++i) {
+    workers.push_back(server.worker(i));
+    sum += static_cast<double>(workers.back().weight);
+  }
+  for (std::uint32_t i = 0; i < workers.size(); ++i) {
+    const server::WorkerRecord& record = workers[i];
+    const robust::RowMeasure measure = i < measures.size() ? measures[i] : robust::RowMeasure{};
     figures.workers.push_back(
-        {.name = coordinator.options().names[i],
-         .state = state_of(coordinator, i),
+        {.name = server.admission().names[i],
+         .state = state_of(server, i),
          .count = record.count,
-         .weight_share = sum > 0.0 ? static_cast<double>(weights[i]) / sum : 0.0,
+         .lifetime_count = record.lifetime_count,
+         .weight_share = sum > 0.0 ? static_cast<double>(record.weight) / sum : 0.0,
          .kept = record.kept,
          .staleness = record.staleness,
-         .norm = measures[i].norm,
-         .distance = measures[i].distance,
+         .norm = measure.norm,
+         .distance = measure.distance,
          .verdicts = record.verdicts});
   }
   return figures;
@@ -140,8 +153,7 @@ std::string status_json(const Figures& figures) {
                {"accepted", figures.accepted},
                {"updates", figures.updates},
                {"paused", figures.pause_reason ? Json(*figures.pause_reason) : Json()},
-               {"heaviest_share", figures.heaviest_share},
-               {"heaviest_share_max", figures.heaviest_share_max},
+               {"method", method_json(figures)},
                {"evictions", figures.evictions},
                {"evaluation", nullptr},
                {"network", network_json(figures.network)},
@@ -166,9 +178,9 @@ std::string metrics_text(const Figures& figures) {
   metrics.one("checkpoint_generation", "gauge", "the newest durable one", figures.generation);
   metrics.one("is_stepping", "gauge", "0 while the server pauses below its quorum",
               figures.pause_reason ? 0 : 1);
-  metrics.one("heaviest_share", "gauge", "share of weight that the f heaviest hold",
-              figures.heaviest_share);
-  metrics.one("heaviest_share_max", "gauge", "the most it ever was", figures.heaviest_share_max);
+  for (const server::NamedNumber& figure : figures.method_figures) {
+    metrics.one("method_" + figure.name, "gauge", "of the method " + figures.method, figure.value);
+  }
   metrics.one("evictions_total", "counter", "rows taken away for silence", figures.evictions);
   metrics.one("streams_opened_total", "counter", "streams of workers",
               figures.network.streams_opened);
@@ -184,7 +196,10 @@ std::string metrics_text(const Figures& figures) {
   const auto of_workers = [&](auto name, auto help, auto get) {
     add_of_workers(metrics, figures, name, "gauge", help, get);
   };
-  of_workers("worker_count", "accepted updates", [](const auto& w) { return w.count; });
+  of_workers("worker_count", "accepted updates that its row rests on",
+             [](const auto& w) { return w.count; });
+  of_workers("worker_lifetime_count", "accepted updates in all",
+             [](const auto& w) { return w.lifetime_count; });
   of_workers("worker_weight_share", "share of the weight",
              [](const auto& w) { return w.weight_share; });
   of_workers("worker_kept", "what the rule used of its weight",

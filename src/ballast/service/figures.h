@@ -9,20 +9,21 @@
 #include <string_view>
 #include <vector>
 
-#include "ballast/server/coordinator.h"
+#include "ballast/server/parameter_server.h"
 #include "ballast/transport/server.h"
 
 namespace ballast::service {
 
 struct WorkerFigures {
   std::string name;
-  std::string_view state = "away";  // computing, held or away
-  std::uint64_t count = 0;          // accepted updates
-  double weight_share = 0.0;        // of the weight of all
-  double kept = 0.0;                // of its weight, what the rule used last
-  std::uint64_t staleness = 0;      // of the last accepted update
-  double norm = 0.0;                // of its row
-  double distance = 0.0;            // of its row to the last direction
+  std::string_view state = "away";   // computing, held or away
+  std::uint64_t count = 0;           // accepted updates that its row rests on
+  std::uint64_t lifetime_count = 0;  // accepted updates in all
+  double weight_share = 0.0;         // of the weight of all
+  double kept = 0.0;                 // of its weight, what the rule used last
+  std::uint64_t staleness = 0;       // of the last accepted update
+  double norm = 0.0;                 // of its row
+  double distance = 0.0;             // of its row to the last direction
   std::array<std::uint64_t, server::kVerdictCount> verdicts{};
 };
 
@@ -40,16 +41,16 @@ struct Figures {
   std::uint64_t accepted = 0;
   std::uint64_t updates = 0;  // after so many the run ends
   std::optional<std::string> pause_reason = {};
-  double heaviest_share = 0.0;      // of the f heaviest, now
-  double heaviest_share_max = 0.0;  // and the most it ever was
+  std::string method = {};                               // as one writes it in a specification
+  std::vector<server::NamedNumber> method_figures = {};  // what it tells of itself
   std::uint64_t evictions = 0;
   std::optional<EvaluationFigures> evaluation = {};  // the last one
   transport::NetworkCounts network = {};
   std::vector<WorkerFigures> workers = {};
 };
 
-// What the coordinator knows; the caller adds the rest. Requires: as many measures as workers.
-Figures look_at(const server::Coordinator& coordinator,
+// What the server knows; the caller adds the rest. Measures of workers that have none are zeros.
+Figures look_at(const server::ParameterServer& server,
                 const std::vector<robust::RowMeasure>& measures);
 
 // One JSON object, ended by a line feed.

@@ -81,16 +81,17 @@ class Service {
     const learn::Model& model = *plan_.material.model;
     BALLAST_TRY(const std::vector<std::string> names, names_of(plan_, options_));
     BALLAST_TRY(evaluator_, model.make_evaluator(plan_.material.data.test));
-    BALLAST_TRY(auto core, experiment::make_server(plan_.run(), plan_.planned.seed, model));
-    BALLAST_TRY(Keeper keeper, Keeper::open(keeper_options(plan_, options_, names), core));
+    server::AdmissionOptions admission = experiment::network_admission(plan_.run());
+    admission.names = names;
+    admission.silence_max = options_.silence_max;
+    BALLAST_TRY(auto server,
+                experiment::make_server(plan_.run(), plan_.planned.seed, model, admission));
+    BALLAST_TRY(Keeper keeper, Keeper::open(keeper_options(plan_, options_, names), server));
+    server.begin_incarnation(keeper.incarnation());
     for (const std::string& damage : keeper.damages()) {
       options_.events(
           {Severity::kWarning, R"("event":"damaged-generation","why":)" + json_text(damage)});
     }
-    BALLAST_TRY(auto coordinator, server::Coordinator::make({.incarnation = keeper.incarnation(),
-                                                             .names = names,
-                                                             .silence_max = options_.silence_max},
-                                                            std::move(core)));
     steward_ =
         std::make_unique<Steward>(StewardOptions{.names = names,
                                                  .updates = plan_.run().updates,
@@ -98,11 +99,10 @@ class Service {
                                                  .events = options_.events},
                                   std::move(keeper));
     BALLAST_TRY(auto network, network_options(plan_, options_));
-    memory_budget_ = transport::memory_budget(network.limits, coordinator.server().options(),
-                                              coordinator.server().dim())
-                         .total();
+    memory_budget_ =
+        transport::memory_budget(network.limits, server.options(), server.dim()).total();
     network.memory_budget = memory_budget_;
-    BALLAST_TRY(auto started, transport::NetworkServer::start(network, std::move(coordinator),
+    BALLAST_TRY(auto started, transport::NetworkServer::start(network, std::move(server),
                                                               {.hooks = steward_->hooks()}));
     network_.emplace(std::move(started));
     return {};
@@ -125,7 +125,7 @@ class Service {
   Figures look() {
     Figures figures;
     network_->exchange().inspect(
-        [&](const server::Coordinator& coordinator) { figures = steward_->look(coordinator); });
+        [&](const server::ParameterServer& server) { figures = steward_->look(server); });
     return completed(std::move(figures));
   }
 
@@ -179,7 +179,7 @@ class Service {
 
   Result<ServeReport> finish() {
     network_->exchange().inspect(
-        [&](const server::Coordinator& coordinator) { steward_->close(coordinator); });
+        [&](const server::ParameterServer& server) { steward_->close(server); });
     http_.reset();
     network_->stop(steward_->why_closed());
     BALLAST_TRY_STATUS(steward_->status());

@@ -41,18 +41,18 @@ Steward::Steward(StewardOptions options, Keeper keeper)
     : options_(std::move(options)), keeper_(std::move(keeper)), lines_(options_.names.size()) {}
 
 transport::ExchangeHooks Steward::hooks() {
-  return {.judged = [this](const auto& coordinator,
-                           const auto& update) { return on_judged(coordinator, update); },
+  return {.judged = [this](const auto& server,
+                           const auto& update) { return on_judged(server, update); },
           .refused = [this](auto worker, auto verdict,
                             auto count) { on_refused(worker, verdict, count); },
           .member = [this](auto worker, auto event) { on_member(worker, event); },
-          .tick = [this](const auto& coordinator) { on_tick(coordinator); }};
+          .tick = [this](const auto& server) { on_tick(server); }};
 }
 
-Steward::Objection Steward::on_judged(const server::Coordinator& coordinator,
+Steward::Objection Steward::on_judged(const server::ParameterServer& server,
                                       const transport::JudgedUpdate& update) {
   if (is_closed_) return why_closed();
-  if (update.outcome.verdict == server::Verdict::kAccepted) return on_accepted(coordinator, update);
+  if (update.outcome.verdict == server::Verdict::kAccepted) return on_accepted(server, update);
   tell_of(update.worker, Severity::kWarning,
           fmt::format(R"("event":"refused","worker":"{}","verdict":"{}","version":{})",
                       options_.names[update.worker], server::name(update.outcome.verdict),
@@ -60,9 +60,9 @@ Steward::Objection Steward::on_judged(const server::Coordinator& coordinator,
   return std::nullopt;
 }
 
-Steward::Objection Steward::on_accepted(const server::Coordinator& coordinator,
+Steward::Objection Steward::on_accepted(const server::ParameterServer& server,
                                         const transport::JudgedUpdate& update) {
-  const std::uint64_t accepted = coordinator.server().accepted_count();
+  const std::uint64_t accepted = server.accepted_count();
   if (const Status noted = keeper_.note(accepted, update); !noted) {
     // The state holds what the journal does not, so it must not be saved either.
     is_closed_ = true;
@@ -70,11 +70,11 @@ Steward::Objection Steward::on_accepted(const server::Coordinator& coordinator,
     return transport::Close::kStopping;
   }
   if (accepted >= options_.updates) {
-    close(coordinator);
+    close(server);
     return std::nullopt;
   }
-  if (accepted % options_.evaluate_every == 0) show(coordinator);
-  report_save(keeper_.save_if_due(coordinator.server()));
+  if (accepted % options_.evaluate_every == 0) show(server);
+  report_save(keeper_.save_if_due(server));
   return std::nullopt;
 }
 
@@ -103,10 +103,10 @@ void Steward::tell_of(std::uint32_t worker, Severity severity, std::string membe
   options_.events({severity, std::move(members)});
 }
 
-void Steward::on_tick(const server::Coordinator& coordinator) {
+void Steward::on_tick(const server::ParameterServer& server) {
   if (is_closed_) return;
-  report_save(keeper_.save_if_due(coordinator.server()));
-  const auto reason = coordinator.pause_reason();
+  report_save(keeper_.save_if_due(server));
+  const auto reason = server.pause_reason();
   {
     const std::lock_guard lock(mutex_);
     if (is_stepping_ == !reason) return;
@@ -117,29 +117,29 @@ void Steward::on_tick(const server::Coordinator& coordinator) {
                       : Event{Severity::kInfo, R"("event":"stepping")"});
 }
 
-Figures Steward::look(const server::Coordinator& coordinator) {
+Figures Steward::look(const server::ParameterServer& server) {
   const auto now = std::chrono::steady_clock::now();
   if (measures_.empty() || now - measured_at_ >= kMeasureEvery) {
-    measures_ = coordinator.server().measure_rows();
+    measures_ = server.method().measure_rows();
     measured_at_ = now;
   }
-  Figures figures = look_at(coordinator, measures_);
+  Figures figures = look_at(server, measures_);
   figures.updates = options_.updates;
   figures.generation = keeper_.generation();
   return figures;
 }
 
-void Steward::close(const server::Coordinator& coordinator) {
+void Steward::close(const server::ParameterServer& server) {
   if (is_closed_) return;
   is_closed_ = true;
-  const auto saved = keeper_.save(coordinator.server());
+  const auto saved = keeper_.save(server);
   report_save(saved);
   if (!saved) fail(saved.error());
-  show(coordinator);
+  show(server);
   measures_.clear();  // the last figures are of the end
   const std::lock_guard lock(mutex_);
-  last_ = look(coordinator);
-  is_complete_ = coordinator.server().accepted_count() >= options_.updates;
+  last_ = look(server);
+  is_complete_ = server.accepted_count() >= options_.updates;
   changed_.notify_all();
 }
 
@@ -158,12 +158,9 @@ void Steward::report_save(const Result<std::optional<store::SaveReport>>& saved)
                    report.generation, report.bytes_written, json_text(report.warning))});
 }
 
-void Steward::show(const server::Coordinator& coordinator) {
-  const server::ParameterServer& server = coordinator.server();
+void Steward::show(const server::ParameterServer& server) {
   Exhibit exhibit{.accepted = server.accepted_count(), .model = server.model(), .statistics = {}};
-  if (server.has_quorum()) {
-    if (auto statistics = server.statistics()) exhibit.statistics = *std::move(statistics);
-  }
+  exhibit.statistics = server.statistics();
   const std::lock_guard lock(mutex_);
   exhibit_ = std::move(exhibit);
   changed_.notify_all();

@@ -43,8 +43,8 @@ class Steward {
   transport::ExchangeHooks hooks();
 
   // On the state thread: the figures of the moment; and the last checkpoint.
-  Figures look(const server::Coordinator& coordinator);
-  void close(const server::Coordinator& coordinator);
+  Figures look(const server::ParameterServer& server);
+  void close(const server::ParameterServer& server);
 
   // On any thread.
   // Waits until there is something to do, or for so long.
@@ -58,16 +58,15 @@ class Steward {
 
  private:
   using Objection = std::optional<transport::Close>;
-  Objection on_judged(const server::Coordinator& coordinator,
-                      const transport::JudgedUpdate& update);
+  Objection on_judged(const server::ParameterServer& server, const transport::JudgedUpdate& update);
   void on_refused(std::uint32_t worker, server::Verdict verdict, std::uint32_t count);
   void on_member(std::uint32_t worker, transport::MemberEvent event);
   void tell_of(std::uint32_t worker, Severity severity, std::string members);
-  void on_tick(const server::Coordinator& coordinator);
-  Objection on_accepted(const server::Coordinator& coordinator,
+  void on_tick(const server::ParameterServer& server);
+  Objection on_accepted(const server::ParameterServer& server,
                         const transport::JudgedUpdate& update);
   void report_save(const Result<std::optional<store::SaveReport>>& saved) const;
-  void show(const server::Coordinator& coordinator);
+  void show(const server::ParameterServer& server);
   void fail(Error error);
 
   const StewardOptions options_;

@@ -44,6 +44,7 @@ Consequence consequence(Verdict verdict) {
     case Verdict::kReplayed:
     case Verdict::kUnasked:
     case Verdict::kStale:
+    case Verdict::kFiltered:
     case Verdict::kMalformed:
       return Consequence::kGoOn;
     case Verdict::kNotFinite:

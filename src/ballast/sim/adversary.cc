@@ -2,17 +2,30 @@
 
 namespace ballast::sim {
 
-std::span<const float> Adversary::what_is_sent(std::uint32_t worker,
-                                               std::span<const float> values) {
-  if (attack_ == nullptr || !attack_->colludes() || !workers_.is_byzantine(worker)) return values;
+Adversary::Adversary(const Population& workers, std::size_t dim, const attacks::Attack* attack)
+    : workers_(workers),
+      dim_(dim),
+      attack_(attack),
+      updates_(workers.total()),
+      accepted_(workers.total()) {}
+
+std::span<const float> Adversary::what_is_sent(std::uint32_t worker, std::span<const float> values,
+                                               const server::ParameterServer& server) {
+  if (!is_watching() || !workers_.is_byzantine(worker)) return values;
   look_around();
   forged_.assign(values.begin(), values.end());
-  attack_->collude({.honest_rows = {rows_, server_.dim()},
+  attack_->collude({.honest_rows = {rows_, dim_},
                     .honest_counts = counts_,
                     .byzantine_count = byzantine_count_ + 1,
-                    .model = *server_.model().values},
+                    .model = *server.model().values},
                    forged_);
   return forged_;
+}
+
+void Adversary::note_accepted(std::uint32_t worker, std::span<const float> values) {
+  if (!is_watching()) return;
+  ++accepted_[worker];
+  if (!workers_.is_byzantine(worker)) updates_[worker].assign(values.begin(), values.end());
 }
 
 void Adversary::look_around() {
@@ -20,12 +33,11 @@ void Adversary::look_around() {
   counts_.clear();
   byzantine_count_ = 0;
   for (std::uint32_t i = 0; i < workers_.total(); ++i) {
-    const std::uint64_t count = server_.worker(i).count;
     if (workers_.is_byzantine(i)) {
-      byzantine_count_ += count;
-    } else if (count > 0) {
-      rows_.push_back(server_.row(i).data());
-      counts_.push_back(count);
+      byzantine_count_ += accepted_[i];
+    } else if (accepted_[i] > 0) {
+      rows_.push_back(updates_[i].data());
+      counts_.push_back(accepted_[i]);
     }
   }
 }

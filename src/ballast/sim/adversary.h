@@ -1,6 +1,8 @@
 #pragma once
-// Private to sim/: shows colluding Byzantine workers what they may know.
+// Private to sim/: shows colluding Byzantine workers what they may know. It keeps its own view of
+// the honest updates, so that it does not depend on what the server's method keeps of them.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -14,21 +16,26 @@ namespace ballast::sim {
 // Thread-safety: none; the thread that delivers owns it.
 class Adversary {
  public:
-  // The server and the attack, if there is one, are borrowed.
-  Adversary(const Population& workers, const server::ParameterServer& server,
-            const attacks::Attack* attack)
-      : workers_(workers), server_(server), attack_(attack) {}
+  // The attack, if there is one, is borrowed.
+  Adversary(const Population& workers, std::size_t dim, const attacks::Attack* attack);
 
   // What the worker sends now: these values, or what a colluder turns them into. Valid until the
   // next call.
-  std::span<const float> what_is_sent(std::uint32_t worker, std::span<const float> values);
+  std::span<const float> what_is_sent(std::uint32_t worker, std::span<const float> values,
+                                      const server::ParameterServer& server);
+
+  // The server accepted these values of this worker.
+  void note_accepted(std::uint32_t worker, std::span<const float> values);
 
  private:
+  bool is_watching() const { return attack_ != nullptr && attack_->colludes(); }
   void look_around();
 
   Population workers_;
-  const server::ParameterServer& server_;
+  std::size_t dim_;
   const attacks::Attack* attack_;
+  std::vector<std::vector<float>> updates_;  // of each honest worker; empty before its first
+  std::vector<std::uint64_t> accepted_;      // of each worker
 
   // Kept between calls, so that they allocate little.
   std::vector<const float*> rows_;

@@ -78,8 +78,8 @@ Status InvariantChecker::check_model(const ArrivalRecord& record,
   const bool is_older = is_accepted(record) && options_.reply == server::Reply::kPaper;
   given_[record.worker] = is_older ? before : version_;
   const auto given = server.worker(record.worker).given;
-  return demand(record.given == given_[record.worker] && given == record.given,
-                "worker {} was given version {}, not {}", record.worker, record.given,
+  return demand(record.reply.version == given_[record.worker] && given == record.reply.version,
+                "worker {} was given version {}, not {}", record.worker, record.reply.version,
                 given_[record.worker]);
 }
 
@@ -100,7 +100,9 @@ Status InvariantChecker::check_counts(const ArrivalRecord& record,
 
 Status InvariantChecker::check_weights(const server::ParameterServer& server) const {
   std::vector<std::uint64_t> weights;
-  for (const server::WorkerRecord& worker : server.workers()) weights.push_back(worker.weight);
+  for (std::uint32_t i = 0; i < server.worker_count(); ++i) {
+    weights.push_back(server.worker(i).weight);
+  }
   if (const auto* cap = std::get_if<server::CappedWeights>(&options_.weights)) {
     const double share = server::share_of_heaviest(cap->f, weights);
     return demand(share <= cap->share + kShareTolerance, "the {} heaviest hold {}, above {}",

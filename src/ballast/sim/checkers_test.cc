@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ballast/server/state.h"
 #include "ballast/sim/test_cluster.h"
 
 namespace ballast::sim {
@@ -19,13 +20,10 @@ struct Play {
   std::function<void(ArrivalRecord&, server::Outcome&)> tamper = {};  // with the last record
 };
 
-server::Outcome send(server::ParameterServer& server, std::uint32_t worker) {
+server::Judgement send(server::ParameterServer& server, std::uint32_t worker) {
   const std::vector<float> values = {1.0f, 1.0f, 1.0f};
-  const server::WorkerRecord& record = server.worker(worker);
-  return server.on_update({.worker = worker,
-                           .sequence = record.sequence + 1,
-                           .version = record.given.value(),
-                           .values = values});
+  const auto ticket = server.state().senders[worker].ticket.value();
+  return server.on_update({.worker = worker, .ticket = ticket, .values = values});
 }
 
 // What the checker says to a server that the senders update in turn, or nothing.
@@ -33,17 +31,18 @@ std::string complaint(const Play& play) {
   TestCluster cluster(play.setting);
   server::ParameterServer& server = cluster.server();
   InvariantChecker checker(play.checked, server);
-  for (std::uint32_t i = 0; i < 5; ++i) server.on_join(i).value();
+  for (std::uint32_t i = 0; i < 5; ++i) server.on_join(i);
   for (std::size_t t = 1; t <= play.senders.size(); ++t) {
     const std::uint32_t worker = play.senders[t - 1];
     const std::uint64_t version = server.worker(worker).given.value();
-    server::Outcome outcome = send(server, worker);
+    server::Judgement judgement = send(server, worker);
+    server::Outcome& outcome = judgement.outcome;
     ArrivalRecord record{.t = t,
                          .worker = worker,
                          .is_byzantine = worker >= 3,
                          .at = std::chrono::seconds(1),
                          .version = version,
-                         .given = outcome.reply.version,
+                         .reply = judgement.next->model,
                          .outcome = outcome};
     if (play.tamper && t == play.senders.size()) play.tamper(record, outcome);
     const auto next = checker.on_arrival(record, server);
@@ -92,9 +91,9 @@ TEST(InvariantChecker, FindsWrongVersionsStalenessAndReplies) {
   EXPECT_EQ(complaint({.senders = senders,
                        .tamper = [](auto&, auto& outcome) { outcome.staleness = 0; }}),
             place + "staleness 0, not 1");
-  EXPECT_EQ(
-      complaint({.senders = senders, .tamper = [](auto& record, auto&) { record.given = 1; }}),
-      place + "worker 1 was given version 1, not 2");
+  EXPECT_EQ(complaint({.senders = senders,
+                       .tamper = [](auto& record, auto&) { record.reply.version = 1; }}),
+            place + "worker 1 was given version 1, not 2");
   EXPECT_EQ(complaint({.setting = {.reply = server::Reply::kPaper}, .senders = senders}),
             "invariant broken at arrival 1: worker 0 was given version 0, not 1");
 }

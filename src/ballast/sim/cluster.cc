@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "ballast/sim/adversary.h"
 #include "ballast/sim/update_pool.h"
@@ -22,11 +24,11 @@ Status validate(const ClusterOptions& options, const ClusterParts& parts,
     return invalid_argument(
         fmt::format("{} threads; use 1 to {} of them", options.threads, kThreadsMax));
   }
-  if (parts.server.workers().size() != total || parts.sources.size() != total) {
+  if (parts.server.worker_count() != total || parts.sources.size() != total) {
     return invalid_argument(
         fmt::format("a cluster of {} workers needs as many sources, not {}, and a server for as "
                     "many, not {}",
-                    total, parts.sources.size(), parts.server.workers().size()));
+                    total, parts.sources.size(), parts.server.worker_count()));
   }
   for (const Arrival& arrival : arrivals) {
     if (arrival.worker < total) continue;
@@ -79,13 +81,13 @@ class Run {
         parts_(parts),
         arrivals_(arrivals),
         returns_(find_returns(arrivals, workers.size())),
-        adversary_(options.workers, parts.server, parts.attack),
+        tickets_(workers.size()),
+        adversary_(options.workers, parts.server.dim(), parts.attack),
         pool_(workers, options.threads) {}
 
   Result<RunResult> deliver_all() {
     for (std::uint32_t i = 0; i < options_.workers.total(); ++i) {
-      BALLAST_TRY(const server::Snapshot model, parts_.server.on_join(i));
-      start(i, model, returns_.first[i]);
+      BALLAST_TRY_STATUS(start(i, parts_.server.on_join(i), returns_.first[i]));
     }
     while (result_.arrivals < arrivals_.size() && result_.ending == Ending::kComplete) {
       if (options_.stop != nullptr && options_.stop->load()) {
@@ -101,8 +103,17 @@ class Run {
   }
 
  private:
-  void start(std::uint32_t worker, const server::Snapshot& model, std::uint64_t due) {
-    if (due != kNever) pool_.start(worker, model, due);
+  // The list of arrivals says who comes next, so nobody can be made to wait.
+  Status start(std::uint32_t worker, const std::optional<server::Assignment>& assignment,
+               std::uint64_t due) {
+    if (!assignment) {
+      return unsupported(fmt::format(
+          "worker {} has to wait, but the arrivals are fixed; use a server that holds nobody",
+          worker));
+    }
+    tickets_[worker] = assignment->ticket;
+    if (due != kNever) pool_.start(worker, assignment->model, due);
+    return {};
   }
 
   Status deliver_next() {
@@ -110,26 +121,24 @@ class Run {
     const Arrival& arrival = arrivals_[index];
     auto update = pool_.finish(arrival.worker);
     if (!update) return failed(std::move(update).error());
-    const server::Outcome outcome =
-        parts_.server.on_update({.worker = arrival.worker,
-                                 .sequence = update->sequence,
-                                 .version = update->version,
-                                 .values = adversary_.what_is_sent(arrival.worker, update->values),
-                                 .statistics = update->statistics},
-                                arrival.at);
-    server::Snapshot model = outcome.reply;
-    if (outcome.verdict != server::Verdict::kAccepted) {
-      BALLAST_TRY(model, parts_.server.on_join(arrival.worker));
+    const auto values = adversary_.what_is_sent(arrival.worker, update->values, parts_.server);
+    const server::Judgement judgement = parts_.server.on_update({.worker = arrival.worker,
+                                                                 .ticket = tickets_[arrival.worker],
+                                                                 .values = values,
+                                                                 .statistics = update->statistics},
+                                                                arrival.at);
+    if (judgement.outcome.verdict == server::Verdict::kAccepted) {
+      adversary_.note_accepted(arrival.worker, values);
     }
-    start(arrival.worker, model, returns_.after[index]);
+    BALLAST_TRY_STATUS(start(arrival.worker, judgement.next, returns_.after[index]));
     return tell({.t = result_.arrivals,
                  .worker = arrival.worker,
                  .is_byzantine = options_.workers.is_byzantine(arrival.worker),
                  .at = arrival.at,
                  .version = update->version,
-                 .given = model.version,
                  .loss = update->loss,
-                 .outcome = outcome});
+                 .reply = judgement.next->model,
+                 .outcome = judgement.outcome});
   }
 
   Status tell(const ArrivalRecord& record) {
@@ -152,6 +161,7 @@ class Run {
   const ClusterParts& parts_;
   std::span<const Arrival> arrivals_;
   Returns returns_;
+  std::vector<wire::Ticket> tickets_;  // that each worker has now
   Adversary adversary_;
   RunResult result_;
   UpdatePool pool_;

@@ -57,12 +57,12 @@ struct RunResult {
   std::vector<double> gradient_seconds;  // spent computing, of each worker
 };
 
-// Delivers the arrivals in order. Refused updates are recorded; their worker joins again and starts
-// from the newest model. A failing worker is an error that names it and its arrival; arrivals that
+// Delivers the arrivals in order. Refused updates are recorded; their worker starts again from the
+// newest model. A failing worker is an error that names it and its arrival; arrivals that
 // name strangers, sources that do not fit, and no threads are refused before anything is computed.
 //
-// A Byzantine worker that colludes sees the honest rows, their counts and the newest model at the
-// moment its update arrives.
+// A Byzantine worker that colludes sees the honest workers' last accepted updates, their counts and
+// the newest model at the moment its update arrives.
 Result<RunResult> run(const ClusterOptions& options, const ClusterParts& parts,
                       std::span<const Arrival> arrivals);
 

@@ -15,9 +15,9 @@ struct ArrivalRecord {
   std::uint32_t worker = 0;
   bool is_byzantine = false;
   Instant at = Instant::zero();
-  std::uint64_t version = 0;  // of the model that the update was computed on
-  std::uint64_t given = 0;    // version of the model that the worker has now
-  double loss = 0.0;          // of the update's sample at that model, as the worker saw it
+  std::uint64_t version = 0;    // of the model that the update was computed on
+  double loss = 0.0;            // of the update's sample at that model, as the worker saw it
+  server::Snapshot reply = {};  // the model that the worker has now
   const server::Outcome& outcome;
 };
 

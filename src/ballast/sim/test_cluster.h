@@ -15,6 +15,7 @@
 
 #include "ballast/attacks/registry.h"
 #include "ballast/robust/registry.h"
+#include "ballast/server/table_method.h"
 #include "ballast/sim/checkers.h"
 #include "ballast/sim/cluster.h"
 #include "ballast/worker/test_quadratic.h"
@@ -118,14 +119,15 @@ class TestCluster {
     auto optimizer = setting.averaging
                          ? optim::make_mu2_server<float>(setting.step, *setting.averaging, start)
                          : optim::make_sgd_server<float>(setting.step, start);
+    auto method = server::make_table_method(
+        {.worker_count = setting.workers.total(), .dim = start.size(), .weights = setting.weights},
+        robust::parse_rule(setting.rule).value(), kernels::make_reference_backend());
     const server::ServerOptions options{
         .worker_count = setting.workers.total(),
         .statistic_count = setting.quadratic.has_statistics ? 1u : 0u,
-        .weights = setting.weights,
         .reply = setting.reply,
-        .staleness_max = setting.staleness_max};
-    return server::ParameterServer::make(options, {.rule = robust::parse_rule(setting.rule).value(),
-                                                   .backend = kernels::make_reference_backend(),
+        .admission = {.staleness_max = setting.staleness_max}};
+    return server::ParameterServer::make(options, {.method = std::move(method).value(),
                                                    .optimizer = std::move(optimizer).value()})
         .value();
   }

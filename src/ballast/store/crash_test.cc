@@ -102,7 +102,7 @@ class CrashTest : public RunFolderTest {
       if (record.incarnation != promises_->incarnation) continue;
       EXPECT_EQ(record.checksum, checksum_at(record.t));
       last_t = std::max(last_t, record.t);
-      EXPECT_GE(resumed.state.workers[record.worker].record.sequence, record.sequence);
+      EXPECT_GE(resumed.state.senders[record.worker].sequence, record.sequence);
     }
     EXPECT_GE(last_t, promises_->acknowledged_t);
   }

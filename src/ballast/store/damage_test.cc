@@ -64,7 +64,7 @@ TEST_F(DamageTest, AFlippedBitAnywhereIsFoundAndTheOlderGenerationUsed) {
   Reference reference;
   Rng rng({.seed = kRunSeed, .purpose = 2});
   const auto files = files_of(4);
-  ASSERT_EQ(files.size(), 4 + kRunWorkers);
+  ASSERT_EQ(files.size(), 4 + 2 * kRunWorkers);
   for (std::uint64_t round = 0; round < rounds(200); ++round) {
     const fs::path& file = files[round % files.size()];
     // The ends of each file, then anywhere: in the header as often as in the values.
@@ -106,7 +106,7 @@ TEST_F(DamageTest, ASwappedFileIsFound) {
   save();
   const fs::path newer = generation_folder(folder(), 4), older = generation_folder(folder(), 3);
   const std::vector<std::pair<fs::path, fs::path>> swaps = {
-      {newer / "worker-2.bin", newer / "worker-1.bin"},
+      {newer / "method-row-2.bin", newer / "method-row-1.bin"},
       {older / "w.bin", newer / "w.bin"},
       {older / "manifest.json", newer / "manifest.json"}};
   for (const auto& [from, to] : swaps) {
@@ -121,7 +121,7 @@ TEST_F(DamageTest, ASwappedFileIsFound) {
 TEST_F(DamageTest, WithBothGenerationsDamagedThereIsNoGuessing) {
   save();
   flip(generation_folder(folder(), 4) / "w.bin", 40, 1);
-  flip(generation_folder(folder(), 3) / "worker-0.bin", 40, 1);
+  flip(generation_folder(folder(), 3) / "method-row-0.bin", 40, 1);
   const std::string message = files::refusal(Store::resume(folder(), run_shape()));
   EXPECT_NE(message.find("no checkpoint is intact; the newest: "), std::string::npos) << message;
   EXPECT_NE(message.find("w.bin: is damaged: its checksum is wrong"), std::string::npos);

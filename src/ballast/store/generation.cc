@@ -24,11 +24,13 @@ namespace fs = std::filesystem;
 constexpr std::string_view kNameStart = "gen-";
 constexpr std::string_view kUnfinished = ".tmp";
 constexpr const char* kManifest = "manifest.json";
-constexpr const char* kW = "w.bin";
-constexpr const char* kX = "x.bin";
-constexpr const char* kCentre = "centre.bin";
+constexpr const char* kW = "w";
+constexpr const char* kX = "x";
+constexpr const char* kLastStatistics = "last-statistics";
+constexpr std::string_view kStatistics = "statistics-";
+constexpr std::string_view kMethod = "method-";
 
-std::string slot_name(std::size_t worker) { return fmt::format("worker-{}.bin", worker); }
+std::string file_name(std::string_view vector) { return fmt::format("{}.bin", vector); }
 
 fs::path unfinished_folder(const fs::path& folder, std::uint64_t number) {
   return folder / fmt::format("{}{}{}", kNameStart, number, kUnfinished);
@@ -59,32 +61,33 @@ Status for_each_name(const fs::path& folder,
 
 class Writer {
  public:
-  Writer(fs::path folder, SaveReport& report) : folder_(std::move(folder)), report_(report) {}
+  // Vectors go into the folder and into the manifest. `source` may be null.
+  Writer(fs::path folder, Manifest& manifest, const Manifest* source, fs::path source_folder,
+         SaveReport& report)
+      : folder_(std::move(folder)),
+        manifest_(manifest),
+        source_(source),
+        source_folder_(std::move(source_folder)),
+        report_(report) {}
 
-  Result<FileFacts> write(const std::string& name,
-                          std::initializer_list<std::span<const float>> pieces) {
-    BALLAST_TRY(FileFacts facts, write_values(folder_ / name, pieces));
+  // Writes the vector, or links it to the generation `source_folder` if that has it already.
+  // Nothing is written of an empty one.
+  Status add(const server::NamedVectorView& vector) {
+    if (vector.values.empty()) return {};
+    VectorEntry& entry = manifest_.vectors.emplace_back();
+    entry = {.name = vector.name,
+             .revision = vector.revision,
+             .value_count = vector.values.size(),
+             .file = {}};
+    if (link(entry)) return {};
+    BALLAST_TRY(entry.file, write_values(folder_ / file_name(entry.name), {vector.values}));
     ++report_.files_written;
-    report_.bytes_written += facts.bytes;
-    return facts;
+    report_.bytes_written += entry.file.bytes;
+    return {};
   }
 
-  Result<std::optional<FileFacts>> write_unless_empty(const std::string& name,
-                                                      std::span<const float> values) {
-    if (values.empty()) return std::optional<FileFacts>();
-    BALLAST_TRY(FileFacts facts, write(name, {values}));
-    return std::optional(std::move(facts));
-  }
-
-  // A file system without links, or a file with too many, is no reason to fail.
-  bool link(const fs::path& from, const std::string& name) {
-    if (!link_file(from, folder_ / name)) return false;
-    ++report_.files_linked;
-    return true;
-  }
-
-  Status write_manifest(const Manifest& manifest) {
-    const std::string text = to_text(manifest);
+  Status write_manifest() {
+    const std::string text = to_text(manifest_);
     BALLAST_TRY(NewFile file, NewFile::create(folder_ / kManifest, text.size()));
     BALLAST_TRY_STATUS(file.append(std::as_bytes(std::span(text))));
     ++report_.files_written;
@@ -93,32 +96,41 @@ class Writer {
   }
 
  private:
+  // A file system without links, or a file with too many, is no reason to fail.
+  bool link(VectorEntry& entry) {
+    const VectorEntry* const known = source_ ? find_vector(*source_, entry.name) : nullptr;
+    if (known == nullptr || known->revision != entry.revision ||
+        known->value_count != entry.value_count) {
+      return false;
+    }
+    const std::string name = file_name(entry.name);
+    if (!link_file(source_folder_ / name, folder_ / name)) return false;
+    entry.file = known->file;
+    ++report_.files_linked;
+    return true;
+  }
+
   fs::path folder_;
+  Manifest& manifest_;
+  const Manifest* source_;
+  fs::path source_folder_;
   SaveReport& report_;
 };
 
-// A row changes only when an update is accepted, and that raises the count and the sequence number.
-bool is_unchanged(const WorkerEntry& before, const server::WorkerStateView& now) {
-  return before.slot.has_value() && before.record.count == now.record.count &&
-         before.record.sequence == now.record.sequence;
-}
-
-Status write_slots(Writer& writer, const fs::path& folder, Manifest& manifest,
-                   const server::ServerStateView& state, const Manifest* source) {
-  manifest.workers.clear();
-  for (std::size_t i = 0; i < state.workers.size(); ++i) {
-    const server::WorkerStateView& worker = state.workers[i];
-    WorkerEntry& entry = manifest.workers.emplace_back();
-    entry.record = worker.record;
-    if (worker.row.empty()) continue;
-    const std::string name = slot_name(i);
-    if (source != nullptr && is_unchanged(source->workers[i], worker) &&
-        writer.link(generation_folder(folder, source->generation) / name, name)) {
-      entry.slot = source->workers[i].slot;
-    } else {
-      BALLAST_TRY(entry.slot, writer.write(name, {worker.row, worker.statistics}));
-    }
+Status write_vectors(Writer& writer, const server::ServerStateView& state) {
+  BALLAST_TRY_STATUS(writer.add({kW, state.steps, state.w}));
+  BALLAST_TRY_STATUS(writer.add({kX, state.steps, state.x}));
+  (void)BALLAST_FAILPOINT("after-model");
+  for (std::size_t i = 0; i < state.statistics.size(); ++i) {
+    BALLAST_TRY_STATUS(writer.add(
+        {fmt::format("{}{}", kStatistics, i), state.senders[i].sequence, state.statistics[i]}));
   }
+  BALLAST_TRY_STATUS(writer.add({kLastStatistics, state.accepted_count, state.last_statistics}));
+  for (const server::NamedVectorView& vector : state.method_state.vectors) {
+    BALLAST_TRY_STATUS(
+        writer.add({fmt::format("{}{}", kMethod, vector.name), vector.revision, vector.values}));
+  }
+  (void)BALLAST_FAILPOINT("after-slots");
   return {};
 }
 
@@ -126,36 +138,49 @@ Status write_files(const fs::path& folder, Manifest& manifest, const server::Ser
                    const Manifest* source, SaveReport& report) {
   const fs::path unfinished = unfinished_folder(folder, manifest.generation);
   BALLAST_TRY_STATUS(make_folder(unfinished));
-  Writer writer(unfinished, report);
-  BALLAST_TRY(manifest.w, writer.write(kW, {state.w}));
-  BALLAST_TRY(manifest.x, writer.write_unless_empty(kX, state.x));
-  BALLAST_TRY(manifest.centre, writer.write_unless_empty(kCentre, state.centre));
-  (void)BALLAST_FAILPOINT("after-model");
-  BALLAST_TRY_STATUS(write_slots(writer, folder, manifest, state, source));
-  (void)BALLAST_FAILPOINT("after-slots");
-  BALLAST_TRY_STATUS(writer.write_manifest(manifest));
+  manifest.senders = state.senders;
+  manifest.method = state.method;
+  manifest.numbers = state.method_state.numbers;
+  manifest.vectors.clear();
+  Writer writer(unfinished, manifest, source,
+                source != nullptr ? generation_folder(folder, source->generation) : fs::path(),
+                report);
+  BALLAST_TRY_STATUS(write_vectors(writer, state));
+  BALLAST_TRY_STATUS(writer.write_manifest());
   BALLAST_TRY_STATUS(sync_folder(unfinished));
   BALLAST_TRY_STATUS(rename_path(unfinished, generation_folder(folder, manifest.generation)));
   return sync_folder(folder);
 }
 
-// Calls visit(name, facts) for each file with values.
-template <typename Visit>
-Status for_each_file(const Manifest& manifest, Visit&& visit) {
-  BALLAST_TRY_STATUS(visit(kW, manifest.w));
-  if (manifest.x) BALLAST_TRY_STATUS(visit(kX, *manifest.x));
-  if (manifest.centre) BALLAST_TRY_STATUS(visit(kCentre, *manifest.centre));
-  for (std::size_t i = 0; i < manifest.workers.size(); ++i) {
-    if (!manifest.workers[i].slot) continue;
-    BALLAST_TRY_STATUS(visit(slot_name(i), *manifest.workers[i].slot));
-  }
-  return {};
+Result<std::vector<float>> read_vector(const fs::path& folder, const VectorEntry& entry) {
+  BALLAST_TRY(auto pieces,
+              read_values(folder / file_name(entry.name), entry.file, {entry.value_count}));
+  return std::move(pieces[0]);
 }
 
-Result<std::vector<float>> read_vector(const fs::path& path, const FileFacts& facts,
-                                       std::uint64_t count) {
-  BALLAST_TRY(auto pieces, read_values(path, facts, {count}));
-  return std::move(pieces[0]);
+// The worker that a name such as "statistics-3" speaks of.
+std::optional<std::size_t> statistics_owner(std::string_view name) {
+  std::size_t worker = 0;
+  name.remove_prefix(kStatistics.size());
+  const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), worker);
+  const bool is_number = failure == std::errc() && end == name.data() + name.size();
+  return is_number ? std::optional(worker) : std::nullopt;
+}
+
+// Where the values of a vector belong in the state; null if no state has such a vector.
+std::vector<float>* place_of(const VectorEntry& entry, server::ServerState& state) {
+  const std::string_view name = entry.name;
+  if (name == kW) return &state.optimizer.w;
+  if (name == kX) return &state.optimizer.x;
+  if (name == kLastStatistics) return &state.last_statistics;
+  if (name.starts_with(kStatistics)) {
+    const auto worker = statistics_owner(name);
+    return worker && *worker < state.statistics.size() ? &state.statistics[*worker] : nullptr;
+  }
+  if (!name.starts_with(kMethod)) return nullptr;
+  auto& vectors = state.method_state.vectors;
+  vectors.push_back({std::string(name.substr(kMethod.size())), entry.revision, {}});
+  return &vectors.back().values;
 }
 
 Result<std::string> read_text(const fs::path& path) {
@@ -217,37 +242,31 @@ Result<Manifest> read_manifest(const fs::path& folder, std::uint64_t number) {
 
 Result<server::ServerState> read_state(const fs::path& folder, const Manifest& manifest) {
   const fs::path own = generation_folder(folder, manifest.generation);
-  const RunShape& shape = manifest.shape;
   server::ServerState state = {.accepted_count = manifest.accepted_count,
                                .unknown_count = manifest.unknown_count,
                                .optimizer = {.steps = manifest.steps, .w = {}, .x = {}},
-                               .centre = {},
-                               .workers = {}};
-  BALLAST_TRY(state.optimizer.w, read_vector(own / kW, manifest.w, shape.dim));
-  if (manifest.x) {
-    BALLAST_TRY(state.optimizer.x, read_vector(own / kX, *manifest.x, shape.dim));
-  }
-  if (manifest.centre) {
-    BALLAST_TRY(state.centre, read_vector(own / kCentre, *manifest.centre, shape.dim));
-  }
-  for (std::size_t i = 0; i < manifest.workers.size(); ++i) {
-    const WorkerEntry& entry = manifest.workers[i];
-    server::WorkerState& worker = state.workers.emplace_back();
-    worker.record = entry.record;
-    if (!entry.slot) continue;
-    BALLAST_TRY(auto pieces,
-                read_values(own / slot_name(i), *entry.slot, {shape.dim, shape.statistic_count}));
-    worker.row = std::move(pieces[0]);
-    worker.statistics = std::move(pieces[1]);
+                               .senders = manifest.senders,
+                               .statistics = {manifest.senders.size(), std::vector<float>()},
+                               .last_statistics = {},
+                               .method = manifest.method,
+                               .method_state = {.numbers = manifest.numbers, .vectors = {}}};
+  for (const VectorEntry& entry : manifest.vectors) {
+    std::vector<float>* const place = place_of(entry, state);
+    if (place == nullptr) {
+      return io_error(
+          fmt::format("{}: holds a vector {}, which no server has", own.string(), entry.name));
+    }
+    BALLAST_TRY(*place, read_vector(own, entry));
   }
   return state;
 }
 
 Status verify_generation(const fs::path& folder, const Manifest& manifest) {
   const fs::path own = generation_folder(folder, manifest.generation);
-  return for_each_file(manifest, [&](const std::string& name, const FileFacts& facts) {
-    return verify_file(own / name, facts);
-  });
+  for (const VectorEntry& entry : manifest.vectors) {
+    BALLAST_TRY_STATUS(verify_file(own / file_name(entry.name), entry.file));
+  }
+  return {};
 }
 
 Status remove_generation(const fs::path& folder, std::uint64_t number) {

@@ -1,6 +1,6 @@
 #pragma once
-// Private to store/: one generation of a checkpoint, a folder gen-N with manifest.json, w.bin,
-// x.bin, centre.bin and worker-I.bin. It is written under another name and renamed when all of it
+// Private to store/: one generation of a checkpoint, a folder gen-N with manifest.json and a
+// file for each vector of the state. It is written under another name and renamed when all of it
 // is on the disk, so a folder of that name is complete or damaged, never unfinished.
 
 #include <cstdint>
@@ -19,10 +19,10 @@ std::filesystem::path generation_folder(const std::filesystem::path& folder, std
 // The numbers of the generations in the folder, the newest first.
 Result<std::vector<std::uint64_t>> list_generations(const std::filesystem::path& folder);
 
-// Writes generation `manifest.generation`: fills in the manifest's files and workers from the state
-// and makes all of it durable. Slots that did not change since the generation `source` are linked
-// to its files; null: none are. On an error the generation does not exist, as far as that can be
-// had, and the others are untouched.
+// Writes generation `manifest.generation`: fills in the manifest's senders, numbers and vectors
+// from the state and makes all of it durable. Vectors that did not change since the generation
+// `source` are linked to its files; null: none are. On an error the generation does not exist, as
+// far as that can be had, and the others are untouched.
 Result<SaveReport> write_generation(const std::filesystem::path& folder, Manifest& manifest,
                                     const server::ServerStateView& state, const Manifest* source);
 

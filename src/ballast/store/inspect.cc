@@ -10,12 +10,8 @@ namespace ballast::store {
 namespace {
 
 std::uint64_t bytes_of(const Manifest& manifest) {
-  std::uint64_t bytes = to_text(manifest).size() + manifest.w.bytes;
-  if (manifest.x) bytes += manifest.x->bytes;
-  if (manifest.centre) bytes += manifest.centre->bytes;
-  for (const WorkerEntry& worker : manifest.workers) {
-    if (worker.slot) bytes += worker.slot->bytes;
-  }
+  std::uint64_t bytes = to_text(manifest).size();
+  for (const VectorEntry& vector : manifest.vectors) bytes += vector.file.bytes;
   return bytes;
 }
 

@@ -22,7 +22,7 @@ constexpr const char* kTables[] = {
     "CREATE TABLE IF NOT EXISTS updates (position INTEGER PRIMARY KEY AUTOINCREMENT, "
     "incarnation INTEGER NOT NULL, t INTEGER NOT NULL, worker INTEGER NOT NULL, "
     "sequence INTEGER NOT NULL, version INTEGER NOT NULL, checksum INTEGER NOT NULL, "
-    "verdict INTEGER NOT NULL) STRICT",
+    "verdict INTEGER NOT NULL, event INTEGER NOT NULL) STRICT",
     "CREATE TABLE IF NOT EXISTS incarnations (number INTEGER PRIMARY KEY, "
     "generation INTEGER NOT NULL, t INTEGER NOT NULL) STRICT"};
 
@@ -64,17 +64,18 @@ Status insert(sqlite3* database, std::span<const JournalRecord> records,
   BALLAST_TRY(Statement statement,
               Statement::prepare(database,
                                  "INSERT INTO updates (incarnation, t, worker, sequence, version, "
-                                 "checksum, verdict) VALUES (?, ?, ?, ?, ?, ?, ?)"));
+                                 "checksum, verdict, event) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
   for (const JournalRecord& record : records) {
-    BALLAST_TRY_STATUS(
-        statement.start({incarnation, record.t, record.worker, record.sequence, record.version,
-                         record.checksum, static_cast<std::uint64_t>(record.verdict)}));
+    BALLAST_TRY_STATUS(statement.start(
+        {incarnation, record.t, record.worker, record.sequence, record.version, record.checksum,
+         static_cast<std::uint64_t>(record.verdict), static_cast<std::uint64_t>(record.event)}));
   }
   return {};
 }
 
 JournalRecord read_record(const Statement& row) {
-  return {.t = row.number(2),
+  return {.event = row.number(8) == 0 ? JournalEvent::kUpdate : JournalEvent::kRemoval,
+          .t = row.number(2),
           .worker = static_cast<std::uint32_t>(row.number(3)),
           .sequence = row.number(4),
           .version = row.number(5),
@@ -184,7 +185,7 @@ Result<std::vector<JournalRecord>> Journal::records(std::uint64_t after_position
   BALLAST_TRY(Statement row,
               Statement::prepare(database_.get(),
                                  "SELECT position, incarnation, t, worker, sequence, version, "
-                                 "checksum, verdict FROM updates WHERE position > ? "
+                                 "checksum, verdict, event FROM updates WHERE position > ? "
                                  "ORDER BY position"));
   std::vector<JournalRecord> records;
   BALLAST_TRY(bool has_row, row.start({after_position}));
@@ -198,7 +199,8 @@ Result<std::vector<JournalRecord>> Journal::records(std::uint64_t after_position
 Result<std::vector<std::uint64_t>> Journal::acknowledged_sequences(std::size_t worker_count) const {
   BALLAST_TRY(Statement row,
               Statement::prepare(database_.get(),
-                                 "SELECT worker, sequence FROM updates WHERE verdict = ?"));
+                                 "SELECT worker, sequence FROM updates WHERE verdict = ? "
+                                 "AND event = 0"));
   // Compared here, not in SQL: a worker may choose a sequence number that is negative there.
   std::vector<std::uint64_t> sequences(worker_count);
   BALLAST_TRY(bool has_row, row.start({static_cast<std::uint64_t>(server::Verdict::kAccepted)}));

@@ -1,7 +1,8 @@
 #pragma once
 // The journal: a line for each update that was acknowledged, on the disk before the acknowledgement
-// leaves. It does not hold the vectors, so it cannot bring an update back; it proves which ones
-// were lost with a crash, and lets a restored server refuse one that it has acknowledged already.
+// leaves, and for each worker that was removed. It does not hold the vectors, so it cannot bring an
+// update back; it proves which ones were lost with a crash, and lets a restored server refuse one
+// that it has acknowledged already.
 //
 // An SQLite database with a write-ahead log and a flush per transaction (synchronous=FULL).
 //
@@ -21,7 +22,14 @@ struct sqlite3;  // of sqlite3.h
 
 namespace ballast::store {
 
+// What a record tells of.
+enum class JournalEvent : std::uint8_t {
+  kUpdate,   // was accepted
+  kRemoval,  // of what the method held of a worker: it left, was silent or started anew
+};
+
 struct JournalRecord {
+  JournalEvent event = JournalEvent::kUpdate;
   std::uint64_t t = 0;  // updates accepted up to and including this one
   std::uint32_t worker = 0;
   std::uint64_t sequence = 0;

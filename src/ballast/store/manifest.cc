@@ -22,6 +22,8 @@ constexpr std::string_view kMiddle = "\",\n\"checkpoint\":";
 constexpr std::string_view kSuffix = "}\n";
 constexpr std::size_t kChecksumDigits = 32;
 constexpr std::uint64_t kWorkersMax = std::uint64_t{1} << 20;
+constexpr std::size_t kEntriesMax = std::size_t{1} << 22;
+constexpr std::size_t kNumbersMax = std::size_t{1} << 24;
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
@@ -31,16 +33,35 @@ OrderedJson to_json(const FileFacts& facts) {
   return {{"bytes", facts.bytes}, {"xxh3", facts.checksum}};
 }
 
-OrderedJson to_json(const WorkerEntry& worker) {
-  const server::WorkerRecord& record = worker.record;
-  OrderedJson json = {{"count", record.count},
-                      {"sequence", record.sequence},
-                      {"kept", record.kept},
-                      {"staleness", record.staleness},
-                      {"last_seen_ns", record.last_seen.count()},
-                      {"verdicts", record.verdicts}};
-  if (record.given) json["given"] = *record.given;
-  if (worker.slot) json["slot"] = to_json(*worker.slot);
+OrderedJson to_json(const server::SenderRecord& sender) {
+  OrderedJson json = {{"sequence", sender.sequence},
+                      {"issued", sender.issued},
+                      {"staleness", sender.staleness},
+                      {"last_seen_ns", sender.last_seen.count()},
+                      {"verdicts", sender.verdicts}};
+  if (const auto& ticket = sender.ticket) {
+    json["ticket"] = {{"incarnation", ticket->incarnation},
+                      {"version", ticket->version},
+                      {"sequence", ticket->sequence}};
+  }
+  return json;
+}
+
+OrderedJson to_json(const VectorEntry& vector) {
+  return {{"name", vector.name},
+          {"revision", vector.revision},
+          {"values", vector.value_count},
+          {"file", to_json(vector.file)}};
+}
+
+OrderedJson to_json(const server::NamedNumbers& numbers) {
+  return {{"name", numbers.name}, {"values", numbers.values}};
+}
+
+template <typename Entry>
+OrderedJson to_array(const std::vector<Entry>& entries) {
+  OrderedJson json = OrderedJson::array();
+  for (const Entry& entry : entries) json.push_back(to_json(entry));
   return json;
 }
 
@@ -58,11 +79,10 @@ OrderedJson to_json(const Manifest& manifest) {
                       {"unknown_count", manifest.unknown_count},
                       {"steps", manifest.steps},
                       {"journal_position", manifest.journal_position},
-                      {"w", to_json(manifest.w)}};
-  if (manifest.x) json["x"] = to_json(*manifest.x);
-  if (manifest.centre) json["centre"] = to_json(*manifest.centre);
-  json["workers"] = OrderedJson::array();
-  for (const WorkerEntry& worker : manifest.workers) json["workers"].push_back(to_json(worker));
+                      {"method", manifest.method}};
+  json["senders"] = to_array(manifest.senders);
+  json["numbers"] = to_array(manifest.numbers);
+  json["vectors"] = to_array(manifest.vectors);
   return json;
 }
 
@@ -76,13 +96,7 @@ FileFacts read_facts(const JsonFields& fields, std::uint64_t value_count) {
   return facts;
 }
 
-std::optional<FileFacts> read_optional_facts(const JsonFields& fields, const char* key,
-                                             std::uint64_t value_count) {
-  if (!fields.has(key)) return std::nullopt;
-  return read_facts(fields.object(key), value_count);
-}
-
-void read_verdicts(const JsonFields& fields, server::WorkerRecord& record) {
+void read_verdicts(const JsonFields& fields, server::SenderRecord& record) {
   const auto& tallies = fields.array("verdicts", record.verdicts.size());
   if (tallies.size() != record.verdicts.size()) {
     return fields.refuse("verdicts", fmt::format("are not {}", record.verdicts.size()));
@@ -93,21 +107,52 @@ void read_verdicts(const JsonFields& fields, server::WorkerRecord& record) {
   }
 }
 
-WorkerEntry read_worker(const JsonFields& fields, const RunShape& shape) {
-  WorkerEntry worker;
-  server::WorkerRecord& record = worker.record;
-  record.count = fields.whole("count");
-  record.sequence = fields.whole("sequence");
-  record.kept = fields.finite("kept");
-  record.staleness = fields.whole("staleness");
-  record.last_seen = server::Instant(fields.signed_whole("last_seen_ns"));
-  if (fields.has("given")) record.given = fields.whole("given");
-  read_verdicts(fields, record);
-  worker.slot = read_optional_facts(fields, "slot", shape.dim + shape.statistic_count);
-  if (worker.slot.has_value() != (record.count > 0)) {
-    fields.refuse("slot", "must be there exactly if the count is positive");
+server::SenderRecord read_sender(const JsonFields& fields, std::uint32_t number) {
+  server::SenderRecord sender;
+  sender.sequence = fields.whole("sequence");
+  sender.issued = fields.whole("issued");
+  sender.staleness = fields.whole("staleness");
+  sender.last_seen = server::Instant(fields.signed_whole("last_seen_ns"));
+  read_verdicts(fields, sender);
+  if (fields.has("ticket")) {
+    const JsonFields ticket = fields.object("ticket");
+    sender.ticket = wire::Ticket{.incarnation = ticket.whole("incarnation"),
+                                 .worker = number,
+                                 .version = ticket.whole("version"),
+                                 .sequence = ticket.whole("sequence")};
   }
-  return worker;
+  return sender;
+}
+
+// A name that may become the name of a file.
+std::string read_name(const JsonFields& fields) {
+  std::string name = fields.text("name", kVectorNameMax);
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  if (name.empty() || name.find_first_not_of(kAllowed) != std::string::npos) {
+    fields.refuse("name", "is not made of lower-case letters, digits and dashes");
+  }
+  return name;
+}
+
+server::NamedNumbers read_numbers(const JsonFields& fields) {
+  server::NamedNumbers numbers{.name = read_name(fields), .values = {}};
+  for (const auto& value : fields.array("values", kNumbersMax)) {
+    if (!value.is_number()) {
+      fields.refuse("values", "are not all numbers");
+      return numbers;
+    }
+    numbers.values.push_back(value.get<double>());
+  }
+  return numbers;
+}
+
+VectorEntry read_vector(const JsonFields& fields) {
+  VectorEntry vector{.name = read_name(fields),
+                     .revision = fields.whole("revision"),
+                     .value_count = fields.whole("values", kValuesMax),
+                     .file = {}};
+  vector.file = read_facts(fields.object("file"), vector.value_count);
+  return vector;
 }
 
 RunShape read_shape(const JsonFields& fields) {
@@ -117,14 +162,31 @@ RunShape read_shape(const JsonFields& fields) {
           .statistic_count = fields.whole("statistic_count", kValuesMax)};
 }
 
-void read_workers(const JsonFields& fields, Manifest& manifest) {
-  const auto& workers = fields.array("workers", kWorkersMax);
-  if (workers.size() != manifest.shape.worker_count) {
-    return fields.refuse("workers", fmt::format("are not {}", manifest.shape.worker_count));
+template <typename Entry, typename Read>
+std::vector<Entry> read_array(const JsonFields& fields, const char* key, Read&& read) {
+  std::vector<Entry> entries;
+  for (const auto& element : fields.array(key, kEntriesMax)) {
+    entries.push_back(read(JsonFields(element, fields.problem())));
+    if (!fields.is_fine()) break;
   }
-  for (const auto& worker : workers) {
-    manifest.workers.push_back(read_worker(JsonFields(worker, fields.problem()), manifest.shape));
-    if (!fields.is_fine()) return;
+  return entries;
+}
+
+// Two entries of one name would be two answers to one question.
+template <typename Entry>
+void refuse_repeats(const JsonFields& fields, const char* key, const std::vector<Entry>& entries) {
+  std::vector<std::string_view> names;
+  for (const Entry& entry : entries) names.push_back(entry.name);
+  std::ranges::sort(names);
+  if (std::ranges::adjacent_find(names) != names.end()) fields.refuse(key, "repeat a name");
+}
+
+void read_senders(const JsonFields& fields, Manifest& manifest) {
+  std::uint32_t number = 0;
+  manifest.senders = read_array<server::SenderRecord>(
+      fields, "senders", [&](const JsonFields& sender) { return read_sender(sender, number++); });
+  if (fields.is_fine() && manifest.senders.size() != manifest.shape.worker_count) {
+    fields.refuse("senders", fmt::format("are not {}", manifest.shape.worker_count));
   }
 }
 
@@ -139,10 +201,12 @@ Manifest read_manifest(const JsonFields& fields) {
   manifest.unknown_count = fields.whole("unknown_count");
   manifest.steps = fields.whole("steps");
   manifest.journal_position = fields.whole("journal_position", INT64_MAX);
-  manifest.w = read_facts(fields.object("w"), manifest.shape.dim);
-  manifest.x = read_optional_facts(fields, "x", manifest.shape.dim);
-  manifest.centre = read_optional_facts(fields, "centre", manifest.shape.dim);
-  read_workers(fields, manifest);
+  manifest.method = fields.text("method", kTextBytesMax);
+  read_senders(fields, manifest);
+  manifest.numbers = read_array<server::NamedNumbers>(fields, "numbers", read_numbers);
+  manifest.vectors = read_array<VectorEntry>(fields, "vectors", read_vector);
+  refuse_repeats(fields, "numbers", manifest.numbers);
+  refuse_repeats(fields, "vectors", manifest.vectors);
   return manifest;
 }
 
@@ -154,8 +218,13 @@ Status differs(std::string_view what, std::uint64_t ours, std::uint64_t stored) 
 
 }  // namespace
 
-Status check_same(const RunShape& ours, const RunShape& stored) {
-  if (ours.worker_count != stored.worker_count) {
+const VectorEntry* find_vector(const Manifest& manifest, std::string_view name) {
+  const auto found = std::ranges::find(manifest.vectors, name, &VectorEntry::name);
+  return found == manifest.vectors.end() ? nullptr : &*found;
+}
+
+Status check_fits(const RunShape& ours, const RunShape& stored) {
+  if (ours.worker_count < stored.worker_count) {
     return differs("workers", ours.worker_count, stored.worker_count);
   }
   if (ours.dim != stored.dim) return differs("parameters", ours.dim, stored.dim);
@@ -196,7 +265,9 @@ Result<Manifest> parse_manifest_body(std::string_view body) {
   const std::uint64_t format = fields.whole("format");
   if (fields.is_fine() && format != kManifestFormat) {
     return unsupported(
-        fmt::format("has format {}; this program reads format {}", format, kManifestFormat));
+        fmt::format("has format {}; this program reads format {}: finish the run with the version "
+                    "that began it",
+                    format, kManifestFormat));
   }
   Manifest manifest = read_manifest(fields);
   if (!problem.empty()) return invalid_argument("is wrong: " + problem);

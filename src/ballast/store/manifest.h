@@ -2,27 +2,28 @@
 // What one generation of a checkpoint holds: every small number of the state, and size and checksum
 // of each file with vectors. Written as JSON that carries its own checksum.
 //
-// No file name is read from a manifest: names follow from what a file holds, so a forged manifest
-// cannot point outside of its folder.
+// A vector named "row-3" lies in the file row-3.bin. Names are lower-case letters, digits and
+// dashes, so a forged manifest cannot point outside of its folder.
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ballast/base/error.h"
-#include "ballast/server/parameter_server.h"
+#include "ballast/server/admission.h"
+#include "ballast/server/method.h"
 
 namespace ballast::store {
 
-inline constexpr std::uint64_t kManifestFormat = 1;
+inline constexpr std::uint64_t kManifestFormat = 2;
 inline constexpr std::size_t kManifestBytesMax = std::size_t{64} << 20;  // 100,000 workers fit
 inline constexpr std::size_t kTextBytesMax = 200;  // of the run's name and of the configuration's
 inline constexpr std::uint64_t kValuesMax = std::uint64_t{1} << 40;  // of one vector
+inline constexpr std::size_t kVectorNameMax = 80;
 
-// What a server must have in common with a checkpoint to go on from it.
+// What a server must have in common with a checkpoint to go on from it; it may have more workers.
 struct RunShape {
   std::string config;  // a hash of everything that decides how the run goes on; the caller's
   std::uint64_t worker_count = 0;
@@ -30,17 +31,21 @@ struct RunShape {
   std::uint64_t statistic_count = 0;
 };
 
-// Ok if they are the same; else says what differs. `ours` is the server's.
-Status check_same(const RunShape& ours, const RunShape& stored);
+// Ok if a server of shape `ours` can go on from the other; else says what differs.
+Status check_fits(const RunShape& ours, const RunShape& stored);
 
 struct FileFacts {
   std::uint64_t bytes = 0;
   std::string checksum;  // XXH3-128 of the whole file, 32 hexadecimal digits
 };
 
-struct WorkerEntry {
-  server::WorkerRecord record;    // without its weight, which follows from the counts
-  std::optional<FileFacts> slot;  // its row and statistics; none before its first update
+// One vector of the state: w, x, statistics-3, method-row-3, ... A vector of the same name and
+// revision in another generation of the run has the same values.
+struct VectorEntry {
+  std::string name;
+  std::uint64_t revision = 0;
+  std::uint64_t value_count = 0;
+  FileFacts file;
 };
 
 struct Manifest {
@@ -52,12 +57,15 @@ struct Manifest {
   std::uint64_t accepted_count = 0;
   std::uint64_t unknown_count = 0;
   std::uint64_t steps = 0;
-  std::uint64_t journal_position = 0;  // of the last journal record that this state contains
-  FileFacts w;
-  std::optional<FileFacts> x;
-  std::optional<FileFacts> centre;
-  std::vector<WorkerEntry> workers;
+  std::uint64_t journal_position = 0;         // of the last journal record that this state contains
+  std::vector<server::SenderRecord> senders;  // what admission knows of each worker
+  std::string method;                         // its description
+  std::vector<server::NamedNumbers> numbers;  // the method's
+  std::vector<VectorEntry> vectors;
 };
+
+// Null if there is none of that name.
+const VectorEntry* find_vector(const Manifest& manifest, std::string_view name);
 
 // Requires: texts of printable ASCII, at most kTextBytesMax long.
 std::string to_text(const Manifest& manifest);

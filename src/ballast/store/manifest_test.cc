@@ -23,18 +23,25 @@ Manifest example() {
   manifest.accepted_count = UINT64_MAX;
   manifest.steps = 12;
   manifest.journal_position = 40;
-  manifest.w = {.bytes = 72, .checksum = std::string(32, 'a')};
-  manifest.centre = manifest.w;
-  WorkerEntry& first = manifest.workers.emplace_back();
-  first.record = {.count = 7,
-                  .sequence = UINT64_MAX,
-                  .kept = 0.1 + 0.2,
-                  .staleness = 4,
-                  .last_seen = server::Instant(-5),
-                  .given = 12,
-                  .verdicts = {9, 8, 7, 6, 5, 4, 3, 2, 1}};
-  first.slot = {.bytes = 76, .checksum = std::string(32, '0')};
-  manifest.workers.emplace_back();
+  manifest.senders = {{.sequence = UINT64_MAX,
+                       .issued = UINT64_MAX,
+                       .staleness = 4,
+                       .last_seen = server::Instant(-5),
+                       .verdicts = {9, 8, 7, 6, 5, 4, 3, 2, 1, 0},
+                       .ticket = wire::Ticket{.incarnation = 2, .version = 12, .sequence = 99}},
+                      {}};
+  manifest.method = "table";
+  manifest.numbers = {{"counts", {7.0, 0.0}}, {"kept", {0.1 + 0.2, 0.0}}};
+  manifest.vectors = {
+      {.name = "w",
+       .revision = 12,
+       .value_count = 10,
+       .file = {.bytes = 72, .checksum = std::string(32, 'a')}},
+      {.name = "method-row-0",
+       .revision = 3,
+       .value_count = 11,
+       .file = {.bytes = 76, .checksum = std::string(32, '0')}},
+  };
   return manifest;
 }
 
@@ -54,12 +61,12 @@ TEST(Manifest, ReadsBackAsItWasWritten) {
   const Manifest read = parse_manifest(text).value();
   EXPECT_EQ(to_text(read), text);
   EXPECT_EQ(read.accepted_count, UINT64_MAX);
-  EXPECT_EQ(read.workers[0].record.kept, 0.1 + 0.2);
-  EXPECT_EQ(read.workers[0].record.last_seen, server::Instant(-5));
-  EXPECT_EQ(read.workers[0].record.given, 12u);
-  EXPECT_FALSE(read.workers[1].record.given.has_value());
-  EXPECT_FALSE(read.x.has_value());
-  EXPECT_EQ(read.centre->bytes, 72u);
+  EXPECT_EQ(read.numbers[1].values[0], 0.1 + 0.2);
+  EXPECT_EQ(read.senders[0].last_seen, server::Instant(-5));
+  EXPECT_EQ(read.senders[0].ticket->version, 12u);
+  EXPECT_FALSE(read.senders[1].ticket.has_value());
+  EXPECT_EQ(find_vector(read, "x"), nullptr);
+  EXPECT_EQ(find_vector(read, "w")->file.bytes, 72u);
 }
 
 TEST(Manifest, EveryFlippedBitIsFound) {
@@ -87,28 +94,34 @@ TEST(Manifest, AForgedManifestIsRefused) {
   const auto message = [&](const std::string& what, const std::string& by) {
     return refusal(parse_manifest_body(replaced(body, what, by)));
   };
-  EXPECT_EQ(message("\"format\":1", "\"format\":2"), "has format 2; this program reads format 1");
-  EXPECT_EQ(message("\"format\":1,", ""), "is wrong: 'format' is missing");
+  EXPECT_EQ(message("\"format\":2", "\"format\":1"),
+            "has format 1; this program reads format 2: finish the run with the version that began "
+            "it");
+  EXPECT_EQ(message("\"format\":2,", ""), "is wrong: 'format' is missing");
   EXPECT_EQ(message("\"dim\":10", "\"dim\":-1"),
             "is wrong: 'dim' is not a whole number up to 1099511627776");
   EXPECT_EQ(message("\"dim\":10", "\"dim\":4611686018427387904"),
             "is wrong: 'dim' is not a whole number up to 1099511627776");
-  EXPECT_EQ(message("\"dim\":10", "\"dim\":11"),
+  EXPECT_EQ(message("\"values\":10", "\"values\":11"),
             "is wrong: 'bytes' contradicts the number of values");
   EXPECT_EQ(message("\"bytes\":76", "\"bytes\":75"),
             "is wrong: 'bytes' contradicts the number of values");
   EXPECT_EQ(message("\"steps\":12", "\"steps\":1.5"),
             "is wrong: 'steps' is not a whole number up to 18446744073709551615");
   EXPECT_EQ(message("aaaa\"", "../x\""), "is wrong: 'xxh3' is no checksum");
-  EXPECT_EQ(message("[9,8,7,6,5,4,3,2,1]", "[7,6]"), "is wrong: 'verdicts' are not 9");
-  EXPECT_EQ(message("[9,8,7,6,5,4,3,2,1]", "[9,8,7,6,5,4,3,2,\"\"]"),
+  EXPECT_EQ(message("[9,8,7,6,5,4,3,2,1,0]", "[7,6]"), "is wrong: 'verdicts' are not 10");
+  EXPECT_EQ(message("[9,8,7,6,5,4,3,2,1,0]", "[9,8,7,6,5,4,3,2,1,\"\"]"),
             "is wrong: 'verdicts' are not whole numbers");
-  EXPECT_EQ(message("\"worker_count\":2", "\"worker_count\":3"), "is wrong: 'workers' are not 3");
-  EXPECT_EQ(message("\"count\":7", "\"count\":0"),
-            "is wrong: 'slot' must be there exactly if the count is positive");
-  EXPECT_EQ(message("\"kept\":", "\"kept\":null,\"k\":"),
-            "is wrong: 'kept' is not a finite number");
-  EXPECT_EQ(message("\"w\":{", "\"w\":3,\"v\":{"), "is wrong: 'w' is not an object");
+  EXPECT_EQ(message("\"worker_count\":2", "\"worker_count\":3"), "is wrong: 'senders' are not 3");
+  EXPECT_EQ(message("\"name\":\"kept\"", "\"name\":\"counts\""),
+            "is wrong: 'numbers' repeat a name");
+  EXPECT_EQ(message("\"values\":[7.0", "\"values\":[null"),
+            "is wrong: 'values' are not all numbers");
+  for (const std::string name : {"../x", "a/b", "", "W", "a.b"}) {
+    EXPECT_EQ(message("\"name\":\"w\"", "\"name\":\"" + name + "\""),
+              "is wrong: 'name' is not made of lower-case letters, digits and dashes");
+  }
+  EXPECT_EQ(message("\"file\":{", "\"file\":3,\"v\":{"), "is wrong: 'file' is not an object");
   EXPECT_EQ(message("\"config\":\"c\"", "\"config\":\"\\u0007\""),
             "is wrong: 'config' is not printable text of up to 200 characters");
 }

@@ -24,7 +24,7 @@ Status check_text(const std::string& text, std::string_view what) {
 }
 
 void check_shape(const RunShape& shape, const server::ServerStateView& state) {
-  BALLAST_CHECK(state.workers.size() == shape.worker_count && state.w.size() == shape.dim,
+  BALLAST_CHECK(state.senders.size() == shape.worker_count && state.w.size() == shape.dim,
                 "the state has another shape than the store");
 }
 
@@ -51,7 +51,7 @@ Result<Loaded> load(const fs::path& folder, std::uint64_t number) {
 // Another configuration is not a damage: going back further would not help.
 Status check_configuration(const fs::path& folder, std::uint64_t number, const RunShape& shape) {
   const auto manifest = read_manifest(folder, number);
-  return manifest ? check_same(shape, manifest->shape) : Status();
+  return manifest ? check_fits(shape, manifest->shape) : Status();
 }
 
 Result<Loaded> load_newest(const fs::path& folder, const RunShape& shape) {
@@ -76,9 +76,9 @@ Result<Loaded> load_newest(const fs::path& folder, const RunShape& shape) {
 
 // Updates that were acknowledged after the checkpoint are lost, but never accepted again.
 Status raise_sequences(const Journal& journal, server::ServerState& state) {
-  BALLAST_TRY(const auto sequences, journal.acknowledged_sequences(state.workers.size()));
+  BALLAST_TRY(const auto sequences, journal.acknowledged_sequences(state.senders.size()));
   for (std::size_t i = 0; i < sequences.size(); ++i) {
-    std::uint64_t& sequence = state.workers[i].record.sequence;
+    std::uint64_t& sequence = state.senders[i].sequence;
     sequence = std::max(sequence, sequences[i]);
   }
   return {};
@@ -122,7 +122,7 @@ Result<Resumed> Store::resume(const fs::path& folder, const RunShape& shape) {
               journal.begin(manifest.incarnation, manifest.generation, manifest.accepted_count));
   Store store(folder, std::move(lock), std::move(journal));
   store.run_ = manifest.run;
-  store.shape_ = manifest.shape;
+  store.shape_ = shape;  // maybe with more workers than the checkpoint
   store.incarnation_ = life.number;
   const std::uint64_t generation = manifest.generation;
   store.newer_ = std::move(loaded.manifest);

@@ -2,12 +2,12 @@
 // A folder with the durable state of one run: generations of checkpoints and the journal.
 //
 // The newest generation is what a server resumes from; the one before it is kept in case the newest
-// is damaged. The two share no file, so one bad sector cannot harm both: slots that did not change
-// are linked to the generation before the previous one. docs/durable-state.md has the formats and
-// says what is lost in a crash.
+// is damaged. The two share no file, so one bad sector cannot harm both: vectors that did not
+// change are linked to the generation before the previous one. docs/durable-state.md has the
+// formats and says what is lost in a crash.
 //
 // Invariants: (1) the generations `newer` and `older` are on the disk in full; (2) every state that
-// is saved descends from them, so equal sequence numbers mean equal rows; (3) one process writes at
+// is saved descends from them, so equal revisions mean equal vectors; (3) one process writes at
 // a time.
 //
 // Thread-safety: none; one thread at a time, and the state must not change while it is saved.
@@ -41,14 +41,15 @@ class Store {
   // Goes on from the newest generation whose files are all undamaged. Begins a new incarnation, and
   // raises the workers' sequence numbers to those that were acknowledged after the checkpoint, so
   // that an update which was acknowledged once is refused for ever. An error if there is no intact
-  // generation, if it is one of another configuration, or if the journal is damaged.
+  // generation, if it is one of another configuration or of more workers, or if the journal is
+  // damaged.
   static Result<Resumed> resume(const std::filesystem::path& folder, const RunShape& shape);
 
   // Saves the state as the next generation and, once that is durable, removes all but the two
   // newest. On an error the generations before it are untouched, and the store can be used on.
   //
   // Requires: the state of the server that this store was created or resumed with.
-  // Cost: writes w, x and the slots that changed since the last but one save; flushes each file.
+  // Cost: writes w, x and the vectors that changed since the last but one save; flushes each file.
   Result<SaveReport> save(const server::ServerStateView& state, std::int64_t now_s);
 
   // Notes updates in one transaction, on the disk when it returns. To be called before any of them

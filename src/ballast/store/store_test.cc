@@ -30,7 +30,7 @@ class StoreTest : public RunFolderTest {
   ino_t inode(std::uint64_t generation, std::size_t worker) const {
     struct stat facts = {};
     const auto path = folder() / ("gen-" + std::to_string(generation)) /
-                      ("worker-" + std::to_string(worker) + ".bin");
+                      ("method-row-" + std::to_string(worker) + ".bin");
     EXPECT_EQ(::stat(path.c_str(), &facts), 0) << path;
     return facts.st_ino;
   }
@@ -45,7 +45,7 @@ TEST_F(StoreTest, AResumedServerGoesOnAsIfNothingHadHappened) {
   EXPECT_EQ(resumed.generation, 4u);
   EXPECT_TRUE(resumed.damages.empty());
   EXPECT_EQ(digest(server.state()), reference.digest_at(33));
-  EXPECT_FALSE(server.state().centre.empty());
+  EXPECT_EQ(server.state().method_state.vectors.front().name, "centre");
   advance_to(server, 80);
   EXPECT_EQ(digest(server.state()), reference.digest_at(80));
 }
@@ -63,7 +63,7 @@ TEST_F(StoreTest, TwoGenerationsAreKept) {
   EXPECT_EQ(list_generations(folder()).value(), (std::vector<std::uint64_t>{6, 5}));
 }
 
-TEST_F(StoreTest, SlotsThatDidNotChangeAreNotWrittenAgain) {
+TEST_F(StoreTest, VectorsThatDidNotChangeAreNotWrittenAgain) {
   auto server = make_run();
   Store store = create(server);
   advance_to(server, 30);
@@ -71,15 +71,16 @@ TEST_F(StoreTest, SlotsThatDidNotChangeAreNotWrittenAgain) {
   const auto second = store.save(server.state(), kRunNow).value();
   EXPECT_EQ(second.files_linked, 0u);  // a copy of its own, not the previous generation's
   const auto third = store.save(server.state(), kRunNow).value();
-  EXPECT_EQ(third.files_linked, kRunWorkers);
-  EXPECT_EQ(third.files_written, 4u);  // w, x, centre, manifest
+  const std::size_t vectors = 3 + 2 * kRunWorkers;  // w, x, centre; rows and statistics
+  EXPECT_EQ(third.files_linked, vectors);
+  EXPECT_EQ(third.files_written, 1u);  // the manifest
 
   const JournalRecord record = advance(server);
   for (int turn = 0; turn < 2; ++turn) {
     const auto report = store.save(server.state(), kRunNow).value();
-    EXPECT_EQ(report.files_linked, kRunWorkers - 1) << "turn " << turn << " " << record.worker;
+    EXPECT_EQ(report.files_linked, vectors - 5) << "turn " << turn << " " << record.worker;
   }
-  EXPECT_EQ(store.save(server.state(), kRunNow).value().files_linked, kRunWorkers);
+  EXPECT_EQ(store.save(server.state(), kRunNow).value().files_linked, vectors);
 }
 
 TEST_F(StoreTest, TheTwoGenerationsShareNoFile) {
@@ -119,16 +120,19 @@ TEST_F(StoreTest, AnAcknowledgedUpdateIsNeverAcceptedAgain) {
   auto restored = make_run();
   ASSERT_TRUE(restored.restore(std::move(resumed.state)).has_value());
   EXPECT_EQ(restored.accepted_count(), 0u);
-  const std::uint64_t version = restored.on_join(lost.worker).value().version;
   const std::vector<float> values(kRunDim), statistics(kRunStatistics);
-  server::Update update = {.worker = lost.worker,
-                           .sequence = lost.sequence,
-                           .version = version,
-                           .values = values,
-                           .statistics = statistics};
-  EXPECT_EQ(restored.on_update(update).verdict, server::Verdict::kReplayed);
-  ++update.sequence;
-  EXPECT_EQ(restored.on_update(update).verdict, server::Verdict::kAccepted);
+  const auto send = [&](const wire::Ticket& ticket) {
+    return restored
+        .on_update(
+            {.worker = lost.worker, .ticket = ticket, .values = values, .statistics = statistics})
+        .outcome.verdict;
+  };
+  const wire::Ticket fresh = restored.on_join(lost.worker)->ticket;
+  EXPECT_GT(fresh.sequence, lost.sequence);
+  wire::Ticket old = fresh;
+  old.sequence = lost.sequence;
+  EXPECT_EQ(send(old), server::Verdict::kReplayed);
+  EXPECT_EQ(send(restored.on_join(lost.worker)->ticket), server::Verdict::kAccepted);
 }
 
 // From the older generation on, the journal names every update, in order, up to the newest.
@@ -164,7 +168,7 @@ TEST_F(StoreTest, TheNewerGenerationIsTheOlderOneAndTheJournal) {
   const Manifest newer = read_manifest(folder(), 4).value();
   server::ServerState start = read_state(folder(), older).value();
   for (std::size_t i = 0; i < kRunWorkers; ++i) {
-    start.workers[i].record.sequence = resumed.state.workers[i].record.sequence;
+    start.senders[i].sequence = resumed.state.senders[i].sequence;
   }
   auto replay = make_run();
   ASSERT_TRUE(replay.restore(std::move(start)).has_value());
@@ -198,8 +202,8 @@ TEST_F(StoreTest, AnotherConfigurationIsRefused) {
     change(shape);
     return refusal(Store::resume(folder(), shape));
   };
-  EXPECT_EQ(message([](RunShape& shape) { shape.worker_count = 9; }),
-            "the checkpoint has 4 workers, this server 9; start it with the settings of the run");
+  EXPECT_EQ(message([](RunShape& shape) { shape.worker_count = 3; }),
+            "the checkpoint has 4 workers, this server 3; start it with the settings of the run");
   EXPECT_NE(message([](RunShape& shape) { shape.dim = 9; }).find("50 parameters"),
             std::string::npos);
   EXPECT_NE(message([](RunShape& shape) { shape.config = "x"; }).find("configuration test"),

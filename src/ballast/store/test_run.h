@@ -17,6 +17,7 @@
 #include "ballast/base/rng.h"
 #include "ballast/robust/registry.h"
 #include "ballast/server/state.h"
+#include "ballast/server/table_method.h"
 #include "ballast/store/checksum.h"
 #include "ballast/store/failpoint.h"
 #include "ballast/store/store.h"
@@ -39,11 +40,12 @@ inline RunShape run_shape() {
 inline server::ParameterServer make_run() {
   auto optimizer = optim::make_mu2_server<float>({.eta = 0.1}, optim::ConstantAverage{0.1},
                                                  std::vector<float>(kRunDim));
-  server::ServerParts parts = {.rule = robust::parse_rule("ctma(gm, 0.3)").value(),
-                               .backend = kernels::make_reference_backend(),
-                               .optimizer = std::move(optimizer).value()};
+  auto method = server::make_table_method({.worker_count = kRunWorkers, .dim = kRunDim},
+                                          robust::parse_rule("ctma(gm, 0.3)").value(),
+                                          kernels::make_reference_backend());
   return server::ParameterServer::make(
-             {.worker_count = kRunWorkers, .statistic_count = kRunStatistics}, std::move(parts))
+             {.worker_count = kRunWorkers, .statistic_count = kRunStatistics},
+             {.method = std::move(method).value(), .optimizer = std::move(optimizer).value()})
       .value();
 }
 
@@ -56,43 +58,47 @@ inline JournalRecord advance(server::ParameterServer& server) {
   // The offset moves the centre of the inner products, which is then part of the state.
   for (float& value : values) value = 1.0e5f + static_cast<float>(rng.normal());
   for (float& value : statistics) value = static_cast<float>(rng.normal());
-  const std::uint64_t version = server.on_join(worker).value().version;
-  const server::Update update = {.worker = worker,
-                                 .sequence = server.worker(worker).sequence + 1,
-                                 .version = version,
-                                 .values = values,
-                                 .statistics = statistics};
-  const server::Outcome outcome = server.on_update(update, server::Instant(t));
-  EXPECT_EQ(outcome.verdict, server::Verdict::kAccepted);
+  // Some workers come back without memory, so that rows and lifetimes differ.
+  const auto memory = rng.below(8) == 0 ? server::Memory::kFresh : server::Memory::kKept;
+  const wire::Ticket ticket = server.on_join(worker, memory)->ticket;
+  const server::Judgement judgement = server.on_update(
+      {.worker = worker, .ticket = ticket, .values = values, .statistics = statistics},
+      server::Instant(t));
+  EXPECT_EQ(judgement.outcome.verdict, server::Verdict::kAccepted);
   return {.t = t,
           .worker = worker,
-          .sequence = update.sequence,
-          .version = version,
+          .sequence = ticket.sequence,
+          .version = ticket.version,
           .checksum = checksum_of(values),
-          .verdict = outcome.verdict};
+          .verdict = judgement.outcome.verdict};
 }
 
 inline void advance_to(server::ParameterServer& server, std::uint64_t t) {
   while (server.accepted_count() < t) advance(server);
 }
 
-// All of the state that the future depends on, but for sequence numbers, which a rollback raises.
+// All of the state that the future depends on, but for tickets and sequence numbers, which a
+// rollback voids and raises.
 inline std::string digest(const server::ServerStateView& state) {
   Checksum checksum;
   const auto add = [&](const auto& value) { checksum.add(std::as_bytes(std::span(&value, 1))); };
   add(state.accepted_count);
   add(state.steps);
-  for (const auto vector : {state.w, state.x, state.centre}) checksum.add(std::as_bytes(vector));
-  for (const server::WorkerStateView& worker : state.workers) {
-    const server::WorkerRecord& record = worker.record;
-    add(record.count);
-    add(record.kept);
-    add(record.staleness);
-    add(record.last_seen);
-    add(record.given.value_or(UINT64_MAX));
-    add(record.verdicts);
-    checksum.add(std::as_bytes(worker.row));
-    checksum.add(std::as_bytes(worker.statistics));
+  for (const auto vector : {state.w, state.x}) checksum.add(std::as_bytes(vector));
+  for (std::size_t i = 0; i < state.senders.size(); ++i) {
+    const server::SenderRecord& sender = state.senders[i];
+    add(sender.staleness);
+    add(sender.last_seen);
+    add(sender.verdicts);
+    checksum.add(std::as_bytes(state.statistics[i]));
+  }
+  for (const server::NamedNumbers& numbers : state.method_state.numbers) {
+    checksum.add(std::as_bytes(std::span(numbers.values)));
+  }
+  for (const server::NamedVectorView& vector : state.method_state.vectors) {
+    checksum.add(std::as_bytes(std::span(vector.name)));
+    add(vector.revision);
+    checksum.add(std::as_bytes(vector.values));
   }
   return checksum.text();
 }

@@ -18,13 +18,13 @@ tl::unexpected<Error> replaced() {
 
 }  // namespace
 
-Exchange::Exchange(server::Coordinator coordinator, ExchangeOptions options)
+Exchange::Exchange(server::ParameterServer server, ExchangeOptions options)
     : options_(std::move(options)),
-      dim_(coordinator.server().dim()),
-      statistic_count_(coordinator.server().options().statistic_count),
+      dim_(server.dim()),
+      statistic_count_(server.options().statistic_count),
       start_(std::chrono::steady_clock::now()),
-      coordinator_(std::move(coordinator)),
-      members_(coordinator_.options().names.size()),
+      server_(std::move(server)),
+      members_(server_.worker_count()),
       slots_(members_.size()),
       mail_(members_.size()) {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -96,13 +96,13 @@ void Exchange::end(std::uint32_t worker, std::shared_ptr<Peer> peer, bool has_le
   mail.ended.push_back({.peer = std::move(peer), .has_left = has_left});
 }
 
-void Exchange::inspect(std::function<void(const server::Coordinator&)> look) {
+void Exchange::inspect(std::function<void(const server::ParameterServer&)> look) {
   std::promise<void> done;
   {
     const std::lock_guard lock(mutex_);
     if (is_stopping_) return;
     queue_.emplace_back([&] {
-      look(coordinator_);
+      look(server_);
       done.set_value();
     });
     wake_.notify_one();
@@ -167,7 +167,7 @@ void Exchange::handle_mail(std::uint32_t worker) {
 
 void Exchange::note_refusals(std::uint32_t worker, Verdict verdict, std::uint32_t count) {
   if (count == 0) return;
-  for (std::uint32_t i = 0; i < count; ++i) coordinator_.refuse(worker, verdict);
+  for (std::uint32_t i = 0; i < count; ++i) server_.refuse(worker, verdict);
   if (options_.hooks.refused) options_.hooks.refused(worker, verdict, count);
 }
 
@@ -178,22 +178,25 @@ void Exchange::handle_update(std::uint32_t worker, const Mailbox& mail) {
   const bool is_current = members_[worker].peer == mail.submitted;
   server::Judgement judgement{.outcome = {.verdict = Verdict::kUnasked}, .next = {}};
   if (is_current) {
-    judgement = coordinator_.on_update(
-        mail.ticket,
-        {.worker = worker, .values = values, .statistics = slot.statistics, .memory = &slot.values},
-        now());
-    // What was accepted is the row now, and the slot has other memory.
-    if (judgement.outcome.verdict == Verdict::kAccepted) values = coordinator_.server().row(worker);
+    judgement = server_.on_update({.worker = worker,
+                                   .ticket = mail.ticket,
+                                   .values = values,
+                                   .statistics = slot.statistics,
+                                   .memory = &slot.values},
+                                  now());
+    // What was accepted may be a row now, and the slot has other memory then.
+    const auto row = server_.row(worker);
+    if (judgement.outcome.verdict == Verdict::kAccepted && !row.empty()) values = row;
   } else {
-    coordinator_.refuse(worker, Verdict::kUnasked);
+    server_.refuse(worker, Verdict::kUnasked);
   }
   std::optional<Close> objection;
   if (options_.hooks.judged) {
-    objection = options_.hooks.judged(coordinator_, {.worker = worker,
-                                                     .ticket = mail.ticket,
-                                                     .outcome = judgement.outcome,
-                                                     .values = values,
-                                                     .statistics = slot.statistics});
+    objection = options_.hooks.judged(server_, {.worker = worker,
+                                                .ticket = mail.ticket,
+                                                .outcome = judgement.outcome,
+                                                .values = values,
+                                                .statistics = slot.statistics});
   }
   {
     const std::lock_guard lock(slot.mutex);
@@ -217,9 +220,9 @@ void Exchange::handle_end(std::uint32_t worker, const Ended& ended) {
   members_[worker].peer.reset();
   set_owner(worker, nullptr);
   if (ended.has_left) {
-    coordinator_.on_leave(worker);
+    server_.on_leave(worker);
   } else {
-    coordinator_.on_disconnect(worker, now());
+    server_.on_disconnect(worker, now());
   }
   note(worker, ended.has_left ? MemberEvent::kLeft : MemberEvent::kGone);
 }
@@ -236,22 +239,22 @@ void Exchange::handle_join(std::uint32_t worker, Mailbox mail) {
   members_[worker].peer = std::move(mail.joining);
   set_owner(worker, members_[worker].peer.get());
   note(worker, MemberEvent::kJoined);
-  give(worker, {.next = coordinator_.on_join(worker, mail.memory, now())});
+  give(worker, {.next = server_.on_join(worker, mail.memory, now())});
 }
 
 void Exchange::tick() {
   if (silenced_) return;
-  for (const std::uint32_t worker : coordinator_.evict_silent(now())) {
+  for (const std::uint32_t worker : server_.evict_silent(now())) {
     part(worker, Close::kEvicted);
     note(worker, MemberEvent::kEvicted);
   }
   release_held();
   come_back_later();
-  if (options_.hooks.tick) options_.hooks.tick(coordinator_);
+  if (options_.hooks.tick) options_.hooks.tick(server_);
 }
 
 void Exchange::release_held() {
-  for (server::Assignment& assignment : coordinator_.release(now())) {
+  for (server::Assignment& assignment : server_.release(now())) {
     const std::uint32_t worker = assignment.ticket.worker;
     note(worker, MemberEvent::kReleased);
     give(worker, {.next = std::move(assignment)});
@@ -260,10 +263,10 @@ void Exchange::release_held() {
 
 void Exchange::come_back_later() {
   for (std::uint32_t worker = 0; worker < members_.size(); ++worker) {
-    if (!coordinator_.is_held(worker)) continue;
+    if (!server_.is_held(worker)) continue;
     if (now() - members_[worker].held_since <= options_.hold_max) continue;
     part(worker, Close::kComeBack);
-    coordinator_.on_disconnect(worker, now());
+    server_.on_disconnect(worker, now());
   }
 }
 

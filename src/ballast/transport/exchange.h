@@ -1,7 +1,7 @@
 #pragma once
 // Where the many threads of a transport meet the one thread that owns the server's state.
 //
-// The state thread alone touches the Coordinator. Transport threads leave mail: each worker has one
+// The state thread alone touches the server. Transport threads leave mail: each worker has one
 // mailbox and stands at most once in the queue, so the queue is bounded by the number of workers
 // whatever they do. Models go out as shared snapshots, which the state thread never waits for.
 //
@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "ballast/base/error.h"
-#include "ballast/server/coordinator.h"
+#include "ballast/server/parameter_server.h"
 #include "ballast/transport/peer.h"
 #include "ballast/wire/payload.h"
 
@@ -52,19 +52,20 @@ enum class MemberEvent : std::uint8_t {
   kEvicted
 };
 
-// Called on the state thread, so they may read the Coordinator and delay everything else.
+// Called on the state thread, so they may read the server and delay everything else.
 struct ExchangeHooks {
   // After an update was judged and before its worker is told: the place for a journal. A reason
   // means that the worker must not be told, because it could not be noted. From then on streams
   // end, none begins, and no update reaches the state: a worker that came back would learn from it
   // what was not noted.
-  std::function<std::optional<Close>(const server::Coordinator&, const JudgedUpdate&)> judged = {};
+  std::function<std::optional<Close>(const server::ParameterServer&, const JudgedUpdate&)> judged =
+      {};
   // Refusals that the transport decided, before there was an update to judge.
   std::function<void(std::uint32_t worker, server::Verdict verdict, std::uint32_t count)> refused =
       {};
   std::function<void(std::uint32_t worker, MemberEvent event)> member = {};
   // Regularly: the place for checkpoints by time and for publishing figures.
-  std::function<void(const server::Coordinator&)> tick = {};
+  std::function<void(const server::ParameterServer&)> tick = {};
 };
 
 struct ExchangeOptions {
@@ -75,15 +76,15 @@ struct ExchangeOptions {
 
 class Exchange {
  public:
-  Exchange(server::Coordinator coordinator, ExchangeOptions options);
+  Exchange(server::ParameterServer server, ExchangeOptions options);
   ~Exchange();
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  std::optional<std::uint32_t> find(std::string_view name) const { return coordinator_.find(name); }
+  std::optional<std::uint32_t> find(std::string_view name) const { return server_.find(name); }
   std::size_t dim() const noexcept { return dim_; }
   std::size_t statistic_count() const noexcept { return statistic_count_; }
-  std::uint64_t incarnation() const noexcept { return coordinator_.options().incarnation; }
+  std::uint64_t incarnation() const noexcept { return server_.admission().incarnation; }
 
   // A stream of an enrolled worker wants to take part. An older one of the same worker is closed.
   void join(std::uint32_t worker, std::shared_ptr<Peer> peer, server::Memory memory);
@@ -105,7 +106,7 @@ class Exchange {
 
   // Runs the function on the state thread, after what was left there before, and waits for it.
   // Nothing happens after stop().
-  void inspect(std::function<void(const server::Coordinator&)> look);
+  void inspect(std::function<void(const server::ParameterServer&)> look);
 
   // Closes all peers for the reason given and ends the thread. Further calls do nothing.
   void stop(Close why = Close::kStopping);
@@ -164,7 +165,7 @@ class Exchange {
   std::chrono::steady_clock::time_point start_;
 
   // The state thread's own.
-  server::Coordinator coordinator_;  // its options are constant and read by all
+  server::ParameterServer server_;  // its options are constant and read by all
   std::vector<Member> members_;
   std::optional<Close> silenced_;  // why nobody is told anything any more
 

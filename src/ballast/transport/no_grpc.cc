@@ -15,7 +15,7 @@ tl::unexpected<Error> missing() {
 class NetworkServer::Body {};
 class Client::Body {};
 
-Result<NetworkServer> NetworkServer::start(const NetworkServerOptions&, server::Coordinator,
+Result<NetworkServer> NetworkServer::start(const NetworkServerOptions&, server::ParameterServer,
                                            ExchangeOptions) {
   return missing();
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "ballast/server/coordinator.h"
+#include "ballast/server/parameter_server.h"
 
 namespace ballast::transport {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "ballast/base/error.h"
-#include "ballast/server/coordinator.h"
+#include "ballast/server/parameter_server.h"
 #include "ballast/transport/connection_guard.h"
 #include "ballast/transport/exchange.h"
 #include "ballast/transport/listener.h"
@@ -80,7 +80,7 @@ class NetworkServer {
   // Listens and serves. Refuses wrong addresses, unreadable certificates, and serving without
   // certificates on an address that others can reach.
   static Result<NetworkServer> start(const NetworkServerOptions& options,
-                                     server::Coordinator coordinator, ExchangeOptions exchange);
+                                     server::ParameterServer server, ExchangeOptions exchange);
 
   NetworkServer(NetworkServer&&) noexcept;
   NetworkServer& operator=(NetworkServer&&) noexcept;

@@ -17,7 +17,7 @@ Result<sim::Next> AggregateWatch::on_arrival(const sim::ArrivalRecord& record,
   const auto time = std::ranges::find(options_.times, record.t);
   if (time == options_.times.end()) return sim::Next::kContinue;
   WeightedRows rows, honest;
-  for (std::uint32_t i = 0; i < server.workers().size(); ++i) {
+  for (std::uint32_t i = 0; i < server.worker_count(); ++i) {
     const std::span<const float> row = server.row(i);
     if (row.empty()) continue;
     const auto weight = static_cast<double>(server.worker(i).weight);
@@ -28,7 +28,7 @@ Result<sim::Next> AggregateWatch::on_arrival(const sim::ArrivalRecord& record,
     }
   }
   const auto place = static_cast<std::size_t>(time - options_.times.begin());
-  BALLAST_TRY_STATUS(note(place, rows, honest, *record.outcome.reply.values));
+  BALLAST_TRY_STATUS(note(place, rows, honest, *record.reply.values));
   return sim::Next::kContinue;
 }
 

@@ -50,7 +50,7 @@ Result<sim::Next> EstimatorWatch::on_arrival(const sim::ArrivalRecord& record,
   if (options_.checks_identity) BALLAST_TRY_STATUS(check_identity(worker, record.worker));
   note_errors(worker);
   worker.previous.swap(worker.model);
-  worker.model = *record.outcome.reply.values;
+  worker.model = *record.reply.values;
   return sim::Next::kContinue;
 }
 

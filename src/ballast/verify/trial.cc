@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ballast/kernels/backend.h"
+#include "ballast/server/table_method.h"
 #include "ballast/sim/cluster.h"
 #include "ballast/sim/virtual_time.h"
 
@@ -17,13 +18,15 @@ Result<server::ParameterServer> make_server(const Problem& problem, const TrialO
   BALLAST_TRY(auto optimizer,
               components.make_optimizer(step, optim::LinearAverage{}, problem.start()));
   BALLAST_TRY(auto rule, components.make_rule(options.rule));
-  return server::ParameterServer::make({.worker_count = options.workers.total(),
-                                        .weights = components.choose_weights(options.weights),
-                                        .reply = server::Reply::kPaper,
-                                        .seed = options.seed},
-                                       {.rule = std::move(rule),
-                                        .backend = kernels::make_cpu_backend(1),
-                                        .optimizer = std::move(optimizer)});
+  BALLAST_TRY(auto method,
+              server::make_table_method({.worker_count = options.workers.total(),
+                                         .dim = problem.dim(),
+                                         .weights = components.choose_weights(options.weights),
+                                         .seed = options.seed},
+                                        std::move(rule), kernels::make_cpu_backend(1)));
+  return server::ParameterServer::make(
+      {.worker_count = options.workers.total(), .reply = server::Reply::kPaper},
+      {.method = std::move(method), .optimizer = std::move(optimizer)});
 }
 
 }  // namespace

@@ -74,10 +74,10 @@ void apply(const NetworkLimits& limits, grpc::ServerBuilder& builder) {
 
 class NetworkServer::Body {
  public:
-  Body(const NetworkServerOptions& options, wire::Mac mac, server::Coordinator coordinator,
+  Body(const NetworkServerOptions& options, wire::Mac mac, server::ParameterServer server,
        ExchangeOptions exchange_options)
       : guard_(guard_limits(options)),
-        exchange_(std::move(coordinator), std::move(exchange_options)),
+        exchange_(std::move(server), std::move(exchange_options)),
         service_(desk_, [this](const std::string& host) { listener_->trust(host); }) {
     desk_.options = options;
     desk_.mac = std::move(mac);
@@ -196,11 +196,10 @@ class NetworkServer::Body {
 };
 
 Result<NetworkServer> NetworkServer::start(const NetworkServerOptions& options,
-                                           server::Coordinator coordinator,
+                                           server::ParameterServer server,
                                            ExchangeOptions exchange) {
   BALLAST_CHECK(!options.tls || options.identify, "certificates need somebody who reads them");
-  const std::uint64_t values =
-      coordinator.server().dim() + coordinator.server().options().statistic_count;
+  const std::uint64_t values = server.dim() + server.options().statistic_count;
   if (values > wire::kValueCountMax) {
     return invalid_argument(fmt::format("the network has {} values; {} can be sent at most", values,
                                         wire::kValueCountMax));
@@ -216,7 +215,7 @@ Result<NetworkServer> NetworkServer::start(const NetworkServerOptions& options,
                                              .is_loopback_only = !options.tls}));
   BALLAST_TRY(auto mac, make_ticket_mac());
   auto body =
-      std::make_unique<Body>(options, std::move(mac), std::move(coordinator), std::move(exchange));
+      std::make_unique<Body>(options, std::move(mac), std::move(server), std::move(exchange));
   BALLAST_TRY_STATUS(body->start(std::move(listener), std::move(credentials)));
   return NetworkServer(std::move(body));
 }

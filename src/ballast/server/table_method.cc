@@ -1,0 +1,240 @@
+#include "ballast/server/table_method.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "ballast/base/check.h"
+#include "ballast/robust/row_table.h"
+
+namespace ballast::server {
+namespace {
+
+// Spreads seeds over the numbers of draws, so that two runs share none of theirs.
+constexpr std::uint64_t kSeedStride = 0x9E37'79B9'7F4A'7C15;
+constexpr std::uint64_t kCountEnd = std::uint64_t{1} << 40;  // as assign_weights() wants them
+constexpr double kShareTolerance = 1e-12;
+
+constexpr const char* kCounts = "counts";
+constexpr const char* kKept = "kept";
+constexpr const char* kRevisions = "revisions";  // of the method, then of each row
+constexpr const char* kCentre = "centre";
+
+std::string row_name(std::size_t worker) { return fmt::format("row-{}", worker); }
+
+double in_updates(std::uint64_t weight) {
+  return static_cast<double>(weight) / static_cast<double>(kWeightUnits);
+}
+
+bool is_count(double value) {
+  return value >= 0.0 && value < static_cast<double>(kCountEnd) && value == std::floor(value);
+}
+
+class TableMethod final : public Method {
+ public:
+  TableMethod(const TableOptions& options, robust::RulePointer rule,
+              std::unique_ptr<kernels::Backend> backend)
+      : options_(options),
+        table_(std::move(rule), std::move(backend), options.worker_count, options.dim),
+        counts_(options.worker_count),
+        weights_(options.worker_count),
+        kept_(options.worker_count),
+        revisions_(options.worker_count) {}
+
+  std::string description() const override { return "table"; }
+
+  Answer on_update(const AdmittedUpdate& update) override {
+    const Status is_put = update.memory != nullptr ? table_.put(update.worker, *update.memory, 1.0)
+                                                   : table_.put(update.worker, update.values, 1.0);
+    BALLAST_CHECK(is_put.has_value(), "an admitted update fits the table");
+    ++counts_[update.worker];
+    revisions_[update.worker] = ++revision_;
+    weigh();
+    if (!has_quorum_) return Answer::nothing();
+    return Answer::along(aggregate(update.number));
+  }
+
+  void remove(std::uint32_t worker) override {
+    counts_[worker] = 0;
+    kept_[worker] = 0.0;
+    ++revision_;
+    table_.remove(worker);
+    weigh();
+  }
+
+  bool is_ready() const override { return has_quorum_; }
+
+  std::string pause_reason() const override {
+    if (has_quorum_) return {};
+    return fmt::format("{} of {} workers have sent an update; {} are needed before the model moves",
+                       table_.filled_count(), counts_.size(), quorum(options_.weights));
+  }
+
+  // Below the quorum it waits for those that have no row yet.
+  bool wants(std::uint32_t worker) const override { return has_quorum_ || counts_[worker] == 0; }
+
+  WorkerShare worker(std::uint32_t worker) const override {
+    return {.count = counts_[worker], .weight = weights_[worker], .kept = kept_[worker]};
+  }
+
+  std::span<const float> row(std::uint32_t worker) const override { return table_.row(worker); }
+
+  std::vector<robust::RowMeasure> measure_rows() const override {
+    const std::vector<robust::RowMeasure> measured = table_.measure();
+    std::vector<robust::RowMeasure> measures(counts_.size());
+    std::size_t index = 0;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      if (table_.has(i)) measures[i] = measured[index++];
+    }
+    return measures;
+  }
+
+  std::vector<NamedNumber> figures() const override {
+    return {{"rows", static_cast<double>(table_.filled_count())},
+            {"quorum", static_cast<double>(quorum(options_.weights))},
+            {"heaviest_share", heaviest_share_},
+            {"heaviest_share_max", heaviest_share_max_}};
+  }
+
+  MethodStateView state() const override;
+  Status restore(MethodState state, std::span<const std::uint64_t> lifetime_counts) override;
+
+ private:
+  void weigh();
+  void note_share();
+  std::span<const float> aggregate(std::uint64_t number);
+  Status check(MethodState& state, std::span<const std::uint64_t> lifetime_counts) const;
+
+  TableOptions options_;
+  robust::RowTable table_;
+  std::vector<std::uint64_t> counts_;
+  std::vector<std::uint64_t> weights_;
+  std::vector<double> kept_;
+  std::uint64_t revision_ = 0;            // rises with every change
+  std::vector<std::uint64_t> revisions_;  // at which each row was put
+  bool has_quorum_ = false;
+  double heaviest_share_ = 0.0;
+  double heaviest_share_max_ = 0.0;
+};
+
+void TableMethod::weigh() {
+  has_quorum_ = assign_weights(options_.weights, counts_, weights_);
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    if (weights_[i] == 0) continue;
+    const Status is_set = table_.set_weight(i, in_updates(weights_[i]));
+    BALLAST_CHECK(is_set.has_value(), "every weight belongs to a row");
+  }
+  note_share();
+}
+
+// The share of weight that the f heaviest hold, f being that of the capped weights.
+void TableMethod::note_share() {
+  const auto* capped = std::get_if<CappedWeights>(&options_.weights);
+  heaviest_share_ = share_of_heaviest(capped != nullptr ? capped->f : 1, weights_);
+  heaviest_share_max_ = std::max(heaviest_share_max_, heaviest_share_);
+  BALLAST_CHECK(capped == nullptr || heaviest_share_ <= capped->share + kShareTolerance,
+                "the f heaviest exceed their share");
+}
+
+std::span<const float> TableMethod::aggregate(std::uint64_t number) {
+  const auto direction = table_.aggregate(options_.seed * kSeedStride + number);
+  BALLAST_CHECK(direction.has_value(), "a table with a row and a checked rule aggregates");
+  std::size_t index = 0;
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    if (table_.has(i)) kept_[i] = table_.report().kept[index++];
+  }
+  return *direction;
+}
+
+MethodStateView TableMethod::state() const {
+  MethodStateView view;
+  view.numbers = {{kCounts, {counts_.begin(), counts_.end()}},
+                  {kKept, kept_},
+                  {kRevisions, {static_cast<double>(revision_)}}};
+  for (const std::uint64_t revision : revisions_) {
+    view.numbers.back().values.push_back(static_cast<double>(revision));
+  }
+  if (!table_.centre().empty()) view.vectors.push_back({kCentre, revision_, table_.centre()});
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    if (table_.has(i)) view.vectors.push_back({row_name(i), revisions_[i], table_.row(i)});
+  }
+  return view;
+}
+
+Status TableMethod::check(MethodState& state,
+                          std::span<const std::uint64_t> lifetime_counts) const {
+  const NamedNumbers* const counts = state.find_numbers(kCounts);
+  const NamedNumbers* const kept = state.find_numbers(kKept);
+  const NamedNumbers* const revisions = state.find_numbers(kRevisions);
+  if (counts == nullptr || kept == nullptr || revisions == nullptr ||
+      counts->values.size() > counts_.size() || kept->values.size() != counts->values.size() ||
+      revisions->values.size() != counts->values.size() + 1) {
+    return invalid_argument(
+        fmt::format("the state is not one of a table with at most {} rows", counts_.size()));
+  }
+  std::size_t vectors = state.find_vector(kCentre) != nullptr ? 1 : 0;
+  for (std::size_t i = 0; i < counts->values.size(); ++i) {
+    const double count = counts->values[i];
+    const NamedVector* const row = state.find_vector(row_name(i));
+    if (!is_count(count) || count > static_cast<double>(lifetime_counts[i]) ||
+        !std::isfinite(kept->values[i]) || !is_count(revisions->values[i + 1]) ||
+        revisions->values[i + 1] > revisions->values[0] || (row != nullptr) != (count > 0.0)) {
+      return invalid_argument(fmt::format("the record of worker {} contradicts itself", i));
+    }
+    vectors += row != nullptr ? 1 : 0;
+  }
+  if (vectors != state.vectors.size()) {
+    return invalid_argument("the state holds vectors that no table has");
+  }
+  for (const NamedVector& vector : state.vectors) {
+    if (vector.values.size() == options_.dim &&
+        std::ranges::all_of(vector.values, [](float value) { return std::isfinite(value); })) {
+      continue;
+    }
+    return invalid_argument(
+        fmt::format("the vector {} is not {} finite values", vector.name, options_.dim));
+  }
+  return {};
+}
+
+Status TableMethod::restore(MethodState state, std::span<const std::uint64_t> lifetime_counts) {
+  BALLAST_TRY_STATUS(check(state, lifetime_counts));
+  const std::vector<double>& counts = state.find_numbers(kCounts)->values;
+  const std::vector<double>& kept = state.find_numbers(kKept)->values;
+  const std::vector<double>& revisions = state.find_numbers(kRevisions)->values;
+  revision_ = static_cast<std::uint64_t>(revisions[0]);
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    const bool is_known = i < counts.size();
+    counts_[i] = is_known ? static_cast<std::uint64_t>(counts[i]) : 0;
+    kept_[i] = is_known ? kept[i] : 0.0;
+    revisions_[i] = is_known ? static_cast<std::uint64_t>(revisions[i + 1]) : 0;
+    table_.remove(i);
+    if (counts_[i] == 0) continue;
+    NamedVector& row = *state.find_vector(row_name(i));
+    const Status is_put = table_.put(i, row.values, 1.0);
+    BALLAST_CHECK(is_put.has_value(), "a checked row fits the table");
+    row.values = {};  // each row is in memory twice only while it is copied
+  }
+  const NamedVector* const centre = state.find_vector(kCentre);
+  table_.set_centre(centre != nullptr ? std::span<const float>(centre->values)
+                                      : std::span<const float>());
+  weigh();
+  return {};
+}
+
+}  // namespace
+
+Result<MethodPointer> make_table_method(const TableOptions& options, robust::RulePointer rule,
+                                        std::unique_ptr<kernels::Backend> backend) {
+  BALLAST_CHECK(rule != nullptr && backend != nullptr, "a table needs a rule and a backend");
+  if (options.worker_count == 0) return invalid_argument("a server needs at least one worker");
+  if (options.dim == 0) return invalid_argument("the model is empty");
+  BALLAST_TRY_STATUS(validate(options.weights, options.worker_count));
+  BALLAST_TRY_STATUS(rule->check_row_count(options.worker_count));
+  return std::make_unique<TableMethod>(options, std::move(rule), std::move(backend));
+}
+
+}  // namespace ballast::server

@@ -1,0 +1,32 @@
+#pragma once
+// The paper's method: a row per worker, weights from the counts of accepted updates, and a robust
+// rule that combines the rows anew at every arrival (Algorithm 2, Dahan and Levy 2024).
+//
+// Below the quorum of the weight policy it collects rows without answering: no weights exist then
+// that keep every worker below its share.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "ballast/base/error.h"
+#include "ballast/kernels/backend.h"
+#include "ballast/robust/rule.h"
+#include "ballast/server/method.h"
+#include "ballast/server/weight_policy.h"
+
+namespace ballast::server {
+
+struct TableOptions {
+  std::size_t worker_count = 1;
+  std::size_t dim = 1;
+  WeightPolicy weights = CountWeights{};
+  std::uint64_t seed = 0;  // of rules that draw random numbers
+};
+
+// Refuses no workers, an empty model, an impossible weight policy, and a rule that cannot take so
+// many rows.
+Result<MethodPointer> make_table_method(const TableOptions& options, robust::RulePointer rule,
+                                        std::unique_ptr<kernels::Backend> backend);
+
+}  // namespace ballast::server
