@@ -38,11 +38,11 @@ class Bucketing final : public Rule {
     spread_report(buckets, observed.workspace(), report);
   }
 
-  std::span<const float> aggregate(Observed& observed, const kernels::Weights& weights,
-                                   std::span<float> out, Report& report) const override {
+  const kernels::Vector& aggregate(Observed& observed, const kernels::Weights& weights,
+                                   kernels::Vector& out, Report& report) const override {
     const Buckets buckets = fill(observed, weights);
     MixedRows mixed(observed, weights, buckets.matrix);
-    const auto result = base_->aggregate(mixed, buckets.weights, out, report);
+    const kernels::Vector& result = base_->aggregate(mixed, buckets.weights, out, report);
     spread_report(buckets, observed.workspace(), report);
     return result;
   }

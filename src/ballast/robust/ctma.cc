@@ -23,10 +23,10 @@ class Ctma final : public Rule {
     trim(distances, observed, weights, c, report);
   }
 
-  std::span<const float> aggregate(Observed& observed, const kernels::Weights& weights,
-                                   std::span<float> out, Report& report) const override {
+  const kernels::Vector& aggregate(Observed& observed, const kernels::Weights& weights,
+                                   kernels::Vector& out, Report& report) const override {
     if (is_combination()) return Rule::aggregate(observed, weights, out, report);
-    const std::span<const float> anchor = base_->aggregate(observed, weights, out, report);
+    const kernels::Vector& anchor = base_->aggregate(observed, weights, out, report);
     const std::span<double> distances = observed.workspace().take<double>(observed.row_count());
     const std::span<double> c = observed.workspace().take<double>(observed.row_count());
     observed.squared_distances(anchor, distances);

@@ -7,8 +7,8 @@ class CoordinateWiseMedian final : public Rule {
  public:
   std::string text() const override { return "cwmed"; }
   bool is_combination() const noexcept override { return false; }
-  std::span<const float> aggregate(Observed& observed, const kernels::Weights& weights,
-                                   std::span<float> out, Report&) const override {
+  const kernels::Vector& aggregate(Observed& observed, const kernels::Weights& weights,
+                                   kernels::Vector& out, Report&) const override {
     return observed.median(weights, out);
   }
 };

@@ -10,8 +10,8 @@ class TrimmedMean final : public Rule {
   explicit TrimmedMean(double lambda) : lambda_(lambda) {}
   std::string text() const override { return fmt::format("cwtm({})", lambda_); }
   bool is_combination() const noexcept override { return false; }
-  std::span<const float> aggregate(Observed& observed, const kernels::Weights& weights,
-                                   std::span<float> out, Report&) const override {
+  const kernels::Vector& aggregate(Observed& observed, const kernels::Weights& weights,
+                                   kernels::Vector& out, Report&) const override {
     observed.trimmed_mean(weights, lambda_, out);
     return out;
   }

@@ -117,8 +117,9 @@ TEST(ComputeGram, CentresRowsThatShareAnOffset) {
   }
   Workspace workspace;
   std::vector<double> products(25);
-  const std::size_t centre = compute_gram(table.view(), *kernels::make_cpu_backend(1),
-                                          exact(given.weights), {}, workspace, products);
+  const auto backend = kernels::make_cpu_backend(1);
+  const std::size_t centre = compute_gram(workspace.show(*backend, table.view()), *backend,
+                                          exact(given.weights), nullptr, workspace, products);
 
   ASSERT_LT(centre, 5u) << "the origin is too far away";
   for (std::size_t i = 0; i < 5; ++i) {

@@ -23,25 +23,20 @@ Gram MixedRows::gram(const kernels::Weights&) {
   return {products, mixed};
 }
 
-kernels::RowsView MixedRows::rows() {
-  if (rows_.empty()) {
-    rows_ = workspace().take<const float*>(row_count());
-    const std::span<float*> writable = workspace().take<float*>(row_count());
-    for (std::size_t r = 0; r < row_count(); ++r) {
-      writable[r] = workspace().take<float>(dim()).data();
-      rows_[r] = writable[r];
-    }
-    original_.mix(coefficients_, kernels::MutableRowsView(writable, dim()));
+const kernels::Table& MixedRows::table() {
+  if (table_ == nullptr) {
+    table_ = &workspace().take_table(backend(), dim());
+    original_.mix(coefficients_, *table_);
   }
-  return {rows_, dim()};
+  return *table_;
 }
 
 void MixedRows::squared_norms(std::span<double> norms) {
-  backend().squared_distances(rows(), {}, norms);
+  backend().squared_distances(table(), nullptr, norms);
 }
 
-void MixedRows::squared_distances(std::span<const float> point, std::span<double> distances) {
-  backend().squared_distances(rows(), point, distances);
+void MixedRows::squared_distances(const kernels::Vector& point, std::span<double> distances) {
+  backend().squared_distances(table(), &point, distances);
 }
 
 void MixedRows::unmix(std::span<const double> mixed, std::span<double> original) const noexcept {
@@ -51,23 +46,23 @@ void MixedRows::unmix(std::span<const double> mixed, std::span<double> original)
   }
 }
 
-void MixedRows::combine(std::span<const double> coefficients, std::span<float> out) {
+void MixedRows::combine(std::span<const double> coefficients, kernels::Vector& out) {
   const std::span<double> original = workspace().take<double>(original_.row_count());
   unmix(coefficients, original);
   original_.combine(original, out);
 }
 
-std::span<const float> MixedRows::median(const kernels::Weights& weights, std::span<float> out) {
-  backend().weighted_median(rows(), weights, out);
+const kernels::Vector& MixedRows::median(const kernels::Weights& weights, kernels::Vector& out) {
+  backend().weighted_median(table(), weights, out);
   return out;
 }
 
-void MixedRows::trimmed_mean(const kernels::Weights& weights, double trim, std::span<float> out) {
-  backend().weighted_trimmed_mean(rows(), weights, trim, out);
+void MixedRows::trimmed_mean(const kernels::Weights& weights, double trim, kernels::Vector& out) {
+  backend().weighted_trimmed_mean(table(), weights, trim, out);
 }
 
-void MixedRows::mix(kernels::MatrixView coefficients, kernels::MutableRowsView out) {
-  backend().mix(rows(), coefficients, out);
+void MixedRows::mix(kernels::MatrixView coefficients, kernels::Table& out) {
+  backend().mix(table(), coefficients, out);
 }
 
 }  // namespace ballast::robust

@@ -22,11 +22,11 @@ class MixedRows final : public Observed {
   std::size_t dim() const noexcept override { return original_.dim(); }
   Gram gram(const kernels::Weights& weights) override;
   void squared_norms(std::span<double> norms) override;
-  void squared_distances(std::span<const float> point, std::span<double> distances) override;
-  void combine(std::span<const double> coefficients, std::span<float> out) override;
-  std::span<const float> median(const kernels::Weights& weights, std::span<float> out) override;
-  void trimmed_mean(const kernels::Weights& weights, double trim, std::span<float> out) override;
-  void mix(kernels::MatrixView coefficients, kernels::MutableRowsView out) override;
+  void squared_distances(const kernels::Vector& point, std::span<double> distances) override;
+  void combine(std::span<const double> coefficients, kernels::Vector& out) override;
+  const kernels::Vector& median(const kernels::Weights& weights, kernels::Vector& out) override;
+  void trimmed_mean(const kernels::Weights& weights, double trim, kernels::Vector& out) override;
+  void mix(kernels::MatrixView coefficients, kernels::Table& out) override;
   const kernels::Backend& backend() const noexcept override { return original_.backend(); }
   std::uint64_t draw() const noexcept override { return original_.draw(); }
   Workspace& workspace() noexcept override { return original_.workspace(); }
@@ -35,12 +35,12 @@ class MixedRows final : public Observed {
   void unmix(std::span<const double> mixed, std::span<double> original) const noexcept;
 
  private:
-  kernels::RowsView rows();
+  const kernels::Table& table();
 
   Observed& original_;
   const kernels::Weights& original_weights_;
   kernels::MatrixView coefficients_;
-  std::span<const float*> rows_;  // empty until a rule looks at coordinates
+  kernels::Table* table_ = nullptr;  // null until a rule looks at coordinates
 };
 
 }  // namespace ballast::robust

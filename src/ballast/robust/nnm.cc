@@ -25,8 +25,8 @@ class NearestNeighbourMixing final : public Rule {
     mixed.unmix(of_mixed, c);
   }
 
-  std::span<const float> aggregate(Observed& observed, const kernels::Weights& weights,
-                                   std::span<float> out, Report& report) const override {
+  const kernels::Vector& aggregate(Observed& observed, const kernels::Weights& weights,
+                                   kernels::Vector& out, Report& report) const override {
     MixedRows mixed(observed, weights, mixture(observed, weights));
     return base_->aggregate(mixed, weights, out, report);
   }

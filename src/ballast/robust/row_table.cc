@@ -24,11 +24,12 @@ tl::unexpected<Error> not_finite(std::size_t row) {
 
 }  // namespace
 
-RowTable::RowTable(RulePointer rule, std::unique_ptr<kernels::Backend> backend,
+RowTable::RowTable(RulePointer rule, std::shared_ptr<const kernels::Backend> backend,
                    std::size_t rows_max, std::size_t dim)
     : rule_(std::move(rule)), backend_(std::move(backend)), dim_(dim), slots_(rows_max) {
   BALLAST_CHECK(rows_max >= 1 && dim >= 1, "a table needs room for a row");
-  result_.resize(dim);
+  table_ = backend_->make_table(dim);
+  result_ = backend_->make_vector(dim);
 }
 
 Status RowTable::check(std::size_t row, std::size_t size, double weight) const {
@@ -42,42 +43,26 @@ Status RowTable::check(std::size_t row, std::size_t size, double weight) const {
 }
 
 Status RowTable::put(std::size_t row, std::span<const float> values, double weight) {
-  BALLAST_TRY_STATUS(check(row, values.size(), weight));
-  if (spare_.is_empty()) spare_ = RowBuffer(dim_, slots_.size());
-  if (!backend_->copy_finite(values, spare_.values())) {
-    median_changes_.forget_old_values();
-    return not_finite(row);
-  }
-  replace_by_spare(row, weight);
-  return {};
+  return put(row, kernels::Incoming{.values = values}, weight);
 }
 
 Status RowTable::put(std::size_t row, RowBuffer& values, double weight) {
-  BALLAST_TRY_STATUS(check(row, values.values().size(), weight));
-  if (!backend_->all_finite(values.values())) return not_finite(row);
-  if (spare_.is_empty()) spare_ = RowBuffer(dim_, slots_.size());
-  std::swap(values, spare_);
-  replace_by_spare(row, weight);
-  return {};
+  return put(row, kernels::Incoming{.values = values.values(), .memory = &values}, weight);
 }
 
-// The new values lie where the row replaced before lay, so that the old ones of this row survive
-// until the median has been brought up to date.
-void RowTable::replace_by_spare(std::size_t row, double weight) {
+Status RowTable::put(std::size_t row, const kernels::Incoming& values, double weight) {
+  BALLAST_TRY_STATUS(check(row, values.values.size(), weight));
   Slot& slot = slots_[row];
+  const std::size_t index = index_of(row);
+  const bool is_put = slot.is_filled ? table_->put(index, values) : table_->insert(index, values);
+  if (!is_put) return not_finite(row);
   slot.weight = weight;
   slot.has_products = false;
-  if (slot.is_filled) {
-    std::swap(slot.values, spare_);
-    const std::size_t index = index_of(row);
-    pointers_[index] = slot.values.values().data();
-    median_changes_.note(index);
-    return;
+  if (!slot.is_filled) {
+    slot.is_filled = true;
+    renumber();
   }
-  slot.values = std::move(spare_);
-  spare_ = RowBuffer(dim_, row);
-  slot.is_filled = true;
-  refill_pointers();
+  return {};
 }
 
 Status RowTable::set_weight(std::size_t row, double weight) {
@@ -89,13 +74,35 @@ Status RowTable::set_weight(std::size_t row, double weight) {
 
 void RowTable::remove(std::size_t row) {
   if (!has(row)) return;
+  table_->remove(index_of(row));
   slots_[row] = Slot{};
-  refill_pointers();
+  renumber();
+}
+
+std::span<const float> RowTable::row(std::size_t row) const {
+  if (!has(row)) return {};
+  const std::size_t index = index_of(row);
+  const std::span<const float> in_host = table_->host_row(index);
+  if (!in_host.empty()) return in_host;
+  read_back_.resize(slots_.size());
+  read_back_[row].resize(dim_);
+  table_->read(index, read_back_[row]);
+  return read_back_[row];
+}
+
+std::span<const float> RowTable::centre() const {
+  if (centre_ == nullptr) return {};
+  const std::span<const float> in_host = centre_->host_view();
+  if (!in_host.empty()) return in_host;
+  centre_read_back_.resize(dim_);
+  centre_->read(centre_read_back_);
+  return centre_read_back_;
 }
 
 void RowTable::set_centre(std::span<const float> centre) {
   BALLAST_CHECK(centre.empty() || centre.size() == dim_, "the centre has the wrong size");
-  centre_.assign(centre.begin(), centre.end());
+  centre_ = centre.empty() ? nullptr : backend_->make_vector(dim_);
+  if (centre_ != nullptr) centre_->write(centre);
   for (Slot& slot : slots_) slot.has_products = false;
 }
 
@@ -104,13 +111,10 @@ std::size_t RowTable::index_of(std::size_t row) const noexcept {
 }
 
 // After a row came or went: the remembered products of the others move to their new places.
-void RowTable::refill_pointers() {
+void RowTable::renumber() {
   const std::vector<std::size_t> before = std::exchange(filled_, {});
-  pointers_.clear();
   for (std::size_t row = 0; row < slots_.size(); ++row) {
-    if (!slots_[row].is_filled) continue;
-    filled_.push_back(row);
-    pointers_.push_back(slots_[row].values.values().data());
+    if (slots_[row].is_filled) filled_.push_back(row);
   }
   const std::size_t m = filled_.size();
   std::vector<double> products(m * m);
@@ -121,10 +125,9 @@ void RowTable::refill_pointers() {
     }
   }
   products_ = std::move(products);
-  median_changes_.note_many();
 }
 
-Result<std::span<const float>> RowTable::aggregate(std::uint64_t draw) {
+Result<const kernels::Vector*> RowTable::aggregate(std::uint64_t draw) {
   if (filled_.empty()) return invalid_argument("the table has no rows yet");
   BALLAST_TRY_STATUS(rule_->check_row_count(filled_.size()));
   workspace_.reset();
@@ -134,7 +137,7 @@ Result<std::span<const float>> RowTable::aggregate(std::uint64_t draw) {
   draw_ = draw;
   report_.kept.clear();
   report_.iterations = 0;
-  newest_result_ = rule_->aggregate(*this, weights_, result_, report_);
+  newest_result_ = &rule_->aggregate(*this, weights_, *result_, report_);
   if (report_.kept.empty()) report_.kept.assign(filled_.size(), 1.0);
   return newest_result_;
 }
@@ -142,8 +145,8 @@ Result<std::span<const float>> RowTable::aggregate(std::uint64_t draw) {
 std::vector<RowMeasure> RowTable::measure() const {
   if (filled_.empty()) return {};
   std::vector<double> norms(filled_.size()), distances(filled_.size());
-  backend_->squared_distances(rows(), {}, norms);
-  backend_->squared_distances(rows(), newest_result_, distances);
+  backend_->squared_distances(*table_, nullptr, norms);
+  backend_->squared_distances(*table_, newest_result_, distances);
   std::vector<RowMeasure> measures(filled_.size());
   for (std::size_t i = 0; i < measures.size(); ++i) {
     measures[i] = {.norm = std::sqrt(norms[i]), .distance = std::sqrt(distances[i])};
@@ -158,12 +161,12 @@ void RowTable::refresh_products() {
   const auto stale = static_cast<std::size_t>(
       std::ranges::count_if(filled_, [&](std::size_t row) { return !slots_[row].has_products; }));
   if (2 * stale > m) {
-    backend_->inner_products(rows(), 0, m, centre_, products_);
+    backend_->inner_products(*table_, 0, m, centre_.get(), products_);
   } else if (stale > 0) {
     for (std::size_t i = 0; i < m; ++i) {
       if (slots_[filled_[i]].has_products) continue;
       const std::span<double> row = std::span(products_).subspan(i * m, m);
-      backend_->inner_products(rows(), i, i + 1, centre_, row);
+      backend_->inner_products(*table_, i, i + 1, centre_.get(), row);
       for (std::size_t j = 0; j < m; ++j) products_[j * m + i] = row[j];
     }
   }
@@ -177,43 +180,38 @@ Gram RowTable::gram(const kernels::Weights& weights) {
   const std::span<double> scratch = workspace_.take<double>(2 * m);
   const Gram::Core core = gram.core(weights, scratch);
   if (!gram.is_well_centred(core, weights, scratch)) {
-    const auto row = rows().row(core.row);
-    AlignedVector<float> centre(row.begin(), row.end());
+    auto centre = backend_->make_vector(dim_);
+    backend_->copy_row(*table_, core.row, *centre);
     const std::size_t better =
-        compute_gram(rows(), *backend_, weights, centre, workspace_, products_);
-    if (better < m) centre.assign(rows().row(better).begin(), rows().row(better).end());
+        compute_gram(*table_, *backend_, weights, centre.get(), workspace_, products_);
+    if (better < m) backend_->copy_row(*table_, better, *centre);
     centre_ = std::move(centre);
   }
   return gram;
 }
 
 void RowTable::squared_norms(std::span<double> norms) {
-  backend_->squared_distances(rows(), {}, norms);
+  backend_->squared_distances(*table_, nullptr, norms);
 }
 
-void RowTable::squared_distances(std::span<const float> point, std::span<double> distances) {
-  backend_->squared_distances(rows(), point, distances);
+void RowTable::squared_distances(const kernels::Vector& point, std::span<double> distances) {
+  backend_->squared_distances(*table_, &point, distances);
 }
 
-void RowTable::combine(std::span<const double> coefficients, std::span<float> out) {
-  float* const out_rows[] = {out.data()};
-  backend_->mix(rows(), kernels::MatrixView(coefficients, filled_.size()),
-                kernels::MutableRowsView(out_rows, out.size()));
+void RowTable::combine(std::span<const double> coefficients, kernels::Vector& out) {
+  backend_->combine(*table_, coefficients, out);
 }
 
-std::span<const float> RowTable::median(const kernels::Weights& weights, std::span<float>) {
-  const auto result =
-      follower_.update(rows(), weights, median_changes_, spare_.values(), *backend_);
-  median_changes_.clear();
-  return result;
+const kernels::Vector& RowTable::median(const kernels::Weights& weights, kernels::Vector&) {
+  return backend_->follow_median(*table_, weights);
 }
 
-void RowTable::trimmed_mean(const kernels::Weights& weights, double trim, std::span<float> out) {
-  backend_->weighted_trimmed_mean(rows(), weights, trim, out);
+void RowTable::trimmed_mean(const kernels::Weights& weights, double trim, kernels::Vector& out) {
+  backend_->weighted_trimmed_mean(*table_, weights, trim, out);
 }
 
-void RowTable::mix(kernels::MatrixView coefficients, kernels::MutableRowsView out) {
-  backend_->mix(rows(), coefficients, out);
+void RowTable::mix(kernels::MatrixView coefficients, kernels::Table& out) {
+  backend_->mix(*table_, coefficients, out);
 }
 
 }  // namespace ballast::robust

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ballast/kernels/backends_for_test.h"
 #include "ballast/robust/rule_for_test.h"
 
 namespace ballast::robust {
@@ -65,6 +66,7 @@ class Twins {
   void expect_equal(std::uint64_t draw = 0) {
     const auto kept = table_.aggregate(draw);
     ASSERT_TRUE(kept.has_value()) << kept.error().message;
+    const std::vector<float> result = kernels::values_of(**kept);
     const std::vector<float> fresh = stateless(draw);
     double scale = 0.0;
     for (const auto& row : values_) {
@@ -72,10 +74,10 @@ class Twins {
     }
     for (std::size_t j = 0; j < dim_; ++j) {
       if (is_exact(text_)) {
-        ASSERT_EQ(std::bit_cast<std::uint32_t>((*kept)[j]), std::bit_cast<std::uint32_t>(fresh[j]))
-            << "coordinate " << j << ": " << (*kept)[j] << " instead of " << fresh[j];
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(result[j]), std::bit_cast<std::uint32_t>(fresh[j]))
+            << "coordinate " << j << ": " << result[j] << " instead of " << fresh[j];
       } else {
-        ASSERT_NEAR((*kept)[j], fresh[j], 1e-6 * scale) << "coordinate " << j;
+        ASSERT_NEAR(result[j], fresh[j], 1e-6 * scale) << "coordinate " << j;
       }
     }
   }
@@ -216,7 +218,7 @@ TEST_P(RowTableTest, DoesNotDependOnTheNumberOfThreads) {
       ASSERT_TRUE(table.put(row, normal_row(kDim, rng), 1.0 + 0.1 * step));
       const auto result = table.aggregate();
       ASSERT_TRUE(result.has_value());
-      results[threads - 1].emplace_back(result->begin(), result->end());
+      results[threads - 1].push_back(kernels::values_of(**result));
     }
   }
   EXPECT_EQ(results[0], results[1]);
@@ -235,6 +237,36 @@ std::string letters_of(const testing::TestParamInfo<const char*>& rule_text) {
 }
 INSTANTIATE_TEST_SUITE_P(Rules, RowTableTest, testing::ValuesIn(all_rules()), letters_of);
 
+// On a device the results are those of its arithmetic in host memory, and no row comes back.
+TEST_P(RowTableTest, LeavesItsRowsOnADevice) {
+  constexpr std::size_t kRows = 7, kDim = 30;
+  const auto device = std::make_shared<const kernels::DeviceBackend>();
+  RowTable there(rule(GetParam()), device, kRows, kDim);
+  RowTable here(rule(GetParam()), kernels::make_reference_backend(), kRows, kDim);
+  Rng rng(8);
+  std::size_t results_read = 0;
+  for (std::size_t step = 0; step < 60; ++step) {
+    SCOPED_TRACE(testing::Message() << "step " << step);
+    std::vector<float> values = normal_row(kDim, rng);
+    for (float& value : values) value += step > 20 ? 1e5f : 0.0f;  // moves the centre
+    const std::size_t row = rng.below(kRows);
+    RowBuffer buffer(kDim, step);
+    std::ranges::copy(values, buffer.values().begin());
+    if (step % 9 == 8) there.remove(row), here.remove(row);
+    ASSERT_TRUE(there.put(row, buffer, 1.0 + static_cast<double>(step)));
+    ASSERT_TRUE(here.put(row, values, 1.0 + static_cast<double>(step)));
+    const auto on_device = there.aggregate(step), on_host = here.aggregate(step);
+    ASSERT_TRUE(on_device && on_host);
+    ASSERT_EQ(device->traffic().values_read, results_read);
+    ASSERT_EQ(kernels::values_of(**on_device), kernels::values_of(**on_host));
+    results_read += kDim;
+  }
+  for (std::size_t row = 0; row < kRows; ++row) {
+    EXPECT_TRUE(std::ranges::equal(there.row(row), here.row(row))) << "read back when asked for";
+  }
+  EXPECT_TRUE(std::ranges::equal(there.centre(), here.centre()));
+}
+
 TEST(RowTable, RefusesWhatIsWrongAndStaysAsItWas) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const char* text : {"cwmed", "gm"}) {
@@ -247,7 +279,7 @@ TEST(RowTable, RefusesWhatIsWrongAndStaysAsItWas) {
       EXPECT_EQ(table.filled_count(), 1u);
       const auto result = table.aggregate();
       ASSERT_TRUE(result.has_value());
-      EXPECT_EQ(std::vector<float>(result->begin(), result->end()), good);
+      EXPECT_EQ(kernels::values_of(**result), good);
     };
 
     expect_refused(table.put(3, good, 1.0));

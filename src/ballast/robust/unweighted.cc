@@ -16,8 +16,8 @@ class Unweighted final : public Rule {
                     Report& report) const override {
     base_->coefficients(observed, equal(observed, weights.size()), c, report);
   }
-  std::span<const float> aggregate(Observed& observed, const kernels::Weights& weights,
-                                   std::span<float> out, Report& report) const override {
+  const kernels::Vector& aggregate(Observed& observed, const kernels::Weights& weights,
+                                   kernels::Vector& out, Report& report) const override {
     return base_->aggregate(observed, equal(observed, weights.size()), out, report);
   }
 

@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "ballast/base/check.h"
+#include "ballast/kernels/finite.h"
 #include "ballast/robust/aggregate.h"
 
 namespace ballast::server {
@@ -14,10 +14,6 @@ namespace {
 
 // Spreads seeds over the numbers of draws, so that two runs share none of theirs.
 constexpr std::uint64_t kSeedStride = 0x9E37'79B9'7F4A'7C15;
-
-bool all_finite(std::span<const float> values) {
-  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
-}
 
 double in_updates(std::uint64_t weight) {
   return static_cast<double>(weight) / static_cast<double>(kWeightUnits);
@@ -101,7 +97,7 @@ Verdict ParameterServer::judge(const Update& update) const {
   if (update.version != record.given) return Verdict::kUnasked;
   const std::uint64_t staleness = newest_.version - update.version;
   if (options_.staleness_max && staleness > *options_.staleness_max) return Verdict::kStale;
-  if (!all_finite(update.statistics)) return Verdict::kNotFinite;
+  if (!kernels::all_finite(update.statistics)) return Verdict::kNotFinite;
   return Verdict::kAccepted;
 }
 
@@ -141,7 +137,7 @@ bool ParameterServer::step() {
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     if (table_.has(i)) workers_[i].kept = table_.report().kept[index++];
   }
-  if (!optimizer_->step(*direction)) return false;
+  if (!optimizer_->step(**direction)) return false;
   publish();
   return true;
 }

@@ -46,7 +46,7 @@ struct ServerOptions {
 // The parts the server is made of.
 struct ServerParts {
   robust::RulePointer rule;
-  std::unique_ptr<kernels::Backend> backend;
+  std::shared_ptr<const kernels::Backend> backend;
   optim::ServerOptimizerPointer<float> optimizer;
 };
 

@@ -7,21 +7,18 @@
 #include <utility>
 
 #include "ballast/base/check.h"
+#include "ballast/kernels/finite.h"
 
 namespace ballast::server {
 namespace {
 
 constexpr std::uint64_t kCountEnd = std::uint64_t{1} << 40;  // as assign_weights() wants them
 
-bool all_finite(std::span<const float> values) {
-  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
-}
-
 Status check_vector(std::span<const float> values, std::size_t size, std::string_view name) {
   if (values.size() != size) {
     return invalid_argument(fmt::format("{} has {} values, not {}", name, values.size(), size));
   }
-  if (!all_finite(values)) return invalid_argument(fmt::format("{} is not finite", name));
+  if (!kernels::all_finite(values)) return invalid_argument(fmt::format("{} is not finite", name));
   return {};
 }
 

@@ -1,13 +1,13 @@
-#include "ballast/kernels/backend.h"
-
 #include "ballast/kernels/cpu/primitives.h"
+
+#include "ballast/kernels/host/primitives.h"
 
 namespace ballast::kernels {
 namespace {
 
-class CpuBackend final : public Backend {
+class CpuPrimitives final : public host::Primitives {
  public:
-  explicit CpuBackend(std::size_t threads) : threads_(threads) {}
+  explicit CpuPrimitives(std::size_t threads) : threads_(threads) {}
 
   std::string_view name() const noexcept override { return "cpu"; }
   bool all_finite(std::span<const float> values) const override {
@@ -31,16 +31,28 @@ class CpuBackend final : public Backend {
     cpu::weighted_median(rows, weights, out, threads_);
   }
   void refine_median(RowsView rows, const Weights& weights, std::span<float> median,
-                     MedianState* state) const override {
+                     host::MedianState* state) const override {
     cpu::refine_median(rows, weights, median, state, threads_);
   }
-  double update_median(RowsView rows, const Weights& weights, const RowChange& change,
-                       std::span<float> median, MedianState& state) const override {
+  double update_median(RowsView rows, const Weights& weights, const host::RowChange& change,
+                       std::span<float> median, host::MedianState& state) const override {
     return cpu::update_median(rows, weights, change, median, state, threads_);
   }
   void weighted_trimmed_mean(RowsView rows, const Weights& weights, double trim,
                              std::span<float> out) const override {
     cpu::weighted_trimmed_mean(rows, weights, trim, out, threads_);
+  }
+  bool descend(std::span<const float> w, std::span<const float> direction, double rate,
+               std::span<float> next) const override {
+    return cpu::descend(w, direction, rate, next, threads_);
+  }
+  bool average(std::span<const float> newest, std::span<const float> before, double share,
+               std::span<float> next) const override {
+    return cpu::average(newest, before, share, next, threads_);
+  }
+  bool descend_and_average(const host::StepVectors& vectors, double rate,
+                           double share) const override {
+    return cpu::descend_and_average(vectors, rate, share, threads_);
   }
 
  private:
@@ -49,8 +61,8 @@ class CpuBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(std::size_t threads) {
-  return std::make_unique<CpuBackend>(threads);
+std::unique_ptr<host::Primitives> host::make_cpu_primitives(std::size_t threads) {
+  return std::make_unique<CpuPrimitives>(threads);
 }
 
 }  // namespace ballast::kernels

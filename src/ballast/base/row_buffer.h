@@ -3,7 +3,8 @@
 // because rows that lie a multiple of the page size apart compete for the same few lines of the
 // first-level cache.
 //
-// What is filled elsewhere, by a receiver for example, moves into a table without a copy.
+// What is filled elsewhere, by a receiver for example, moves into a table in host memory without a
+// copy.
 
 #include <cstddef>
 #include <memory>
@@ -12,7 +13,7 @@
 
 #include "ballast/base/aligned.h"
 
-namespace ballast::robust {
+namespace ballast {
 
 class RowBuffer {
  public:
@@ -48,4 +49,4 @@ class RowBuffer {
   std::size_t dim_ = 0;
 };
 
-}  // namespace ballast::robust
+}  // namespace ballast

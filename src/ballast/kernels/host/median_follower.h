@@ -1,6 +1,6 @@
 #pragma once
-// Keeps the coordinate-wise weighted median of a table up to date while its rows are replaced one
-// at a time. Always exact; what varies is how it gets there:
+// Private to kernels/: keeps the coordinate-wise weighted median of a table up to date while its
+// rows are replaced one at a time. Always exact; what varies is how it gets there:
 // - from what it remembers of each column, when exactly one row and its weight changed and the rows
 //   have settled, so that few medians move (much less than one read of the table);
 // - else by a search from the old median (one read of the table).
@@ -10,10 +10,10 @@
 #include <optional>
 #include <span>
 
-#include "ballast/base/aligned.h"
-#include "ballast/kernels/backend.h"
+#include "ballast/kernels/host/host_vector.h"
+#include "ballast/kernels/host/primitives.h"
 
-namespace ballast::robust {
+namespace ballast::kernels::host {
 
 // What happened to the rows since the last call of MedianFollower::update.
 class RowChanges {
@@ -44,21 +44,19 @@ class MedianFollower {
  public:
   // The median of the rows as they are now. `changes` says what happened since the last call, with
   // row numbers as in `rows`; `old_values` is what the single changed row held before.
-  std::span<const float> update(kernels::RowsView rows, const kernels::Weights& weights,
-                                const RowChanges& changes, std::span<const float> old_values,
-                                const kernels::Backend& backend);
+  const HostVector& update(RowsView rows, const Weights& weights, const RowChanges& changes,
+                           std::span<const float> old_values, const Primitives& primitives);
 
  private:
-  bool follows(const kernels::Weights& weights, const RowChanges& changes) const noexcept;
-  void search(kernels::RowsView rows, const kernels::Weights& weights,
-              const kernels::Backend& backend);
+  bool follows(const Weights& weights, const RowChanges& changes) const noexcept;
+  void search(RowsView rows, const Weights& weights, const Primitives& primitives);
 
-  AlignedVector<float> median_;
-  kernels::MedianState state_;
-  kernels::Weights weights_;  // of the last call
+  HostVector median_{0};
+  MedianState state_;
+  Weights weights_;  // of the last call
   bool has_state_ = false;
   unsigned searches_left_ = 0;  // before remembering is tried again
   unsigned searches_between_ = 8;
 };
 
-}  // namespace ballast::robust
+}  // namespace ballast::kernels::host

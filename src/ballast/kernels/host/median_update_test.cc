@@ -6,10 +6,10 @@
 #include <bit>
 #include <cmath>
 
-#include "ballast/kernels/backend.h"
+#include "ballast/kernels/host/primitives.h"
 #include "ballast/kernels/table_for_test.h"
 
-namespace ballast::kernels {
+namespace ballast::kernels::host {
 namespace {
 
 struct Scenario {
@@ -45,14 +45,14 @@ class MedianUpdateTest : public testing::TestWithParam<Scenario> {
     }
   }
 
-  const std::unique_ptr<Backend> reference_ = make_reference_backend();
+  const std::unique_ptr<Primitives> reference_ = make_reference_primitives();
 };
 
 TEST_P(MedianUpdateTest, FollowsAnyHistoryExactly) {
   const Scenario scenario = GetParam();
   for (const std::uint64_t seed : {1, 2, 3}) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
-    const auto cpu = make_cpu_backend(1 + seed % 2);
+    const auto cpu = make_cpu_primitives(1 + seed % 2);
     Rng rng(seed);
     TestTable table = make_table(scenario.filling, scenario.rows, scenario.dim, seed);
     std::vector<std::uint64_t> counts(scenario.rows, scenario.count_min);
@@ -113,8 +113,8 @@ TEST(MedianState, RoundsIntervalsTowardsTheMedian) {
 }
 
 TEST(RefineMedian, IsExactFromAnyStartingPoint) {
-  const auto cpu = make_cpu_backend(2);
-  const auto reference = make_reference_backend();
+  const auto cpu = make_cpu_primitives(2);
+  const auto reference = make_reference_primitives();
   std::uint64_t seed = 1;
   for (const std::size_t rows : {1, 2, 5, 17, 40}) {
     for (const Filling filling : kFillings) {
@@ -137,8 +137,8 @@ TEST(RefineMedian, IsExactFromAnyStartingPoint) {
 
 // Several blocks, vectors of which some are settled and some are not, and a last one that is short.
 TEST(RefineMedian, IsExactWhereSomeColumnsMoved) {
-  const auto cpu = make_cpu_backend(2);
-  const auto reference = make_reference_backend();
+  const auto cpu = make_cpu_primitives(2);
+  const auto reference = make_reference_primitives();
   constexpr std::size_t kDim = 9003;
   for (const Filling filling : {Filling::kNormal, Filling::kTied, Filling::kHuge}) {
     for (const std::uint64_t seed : {1, 2}) {
@@ -159,4 +159,4 @@ TEST(RefineMedian, IsExactWhereSomeColumnsMoved) {
 }
 
 }  // namespace
-}  // namespace ballast::kernels
+}  // namespace ballast::kernels::host

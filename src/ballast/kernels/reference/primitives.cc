@@ -1,11 +1,11 @@
-#include "ballast/kernels/backend.h"
-
 #include "ballast/kernels/reference/primitives.h"
+
+#include "ballast/kernels/host/primitives.h"
 
 namespace ballast::kernels {
 namespace {
 
-class ReferenceBackend final : public Backend {
+class ReferencePrimitives final : public host::Primitives {
  public:
   std::string_view name() const noexcept override { return "reference"; }
   bool all_finite(std::span<const float> values) const override {
@@ -29,21 +29,35 @@ class ReferenceBackend final : public Backend {
     reference::weighted_median(rows, weights, out);
   }
   void refine_median(RowsView rows, const Weights& weights, std::span<float> median,
-                     MedianState* state) const override {
+                     host::MedianState* state) const override {
     reference::refine_median(rows, weights, median, state);
   }
-  double update_median(RowsView rows, const Weights& weights, const RowChange& change,
-                       std::span<float> median, MedianState& state) const override {
+  double update_median(RowsView rows, const Weights& weights, const host::RowChange& change,
+                       std::span<float> median, host::MedianState& state) const override {
     return reference::update_median(rows, weights, change, median, state);
   }
   void weighted_trimmed_mean(RowsView rows, const Weights& weights, double trim,
                              std::span<float> out) const override {
     reference::weighted_trimmed_mean(rows, weights, trim, out);
   }
+  bool descend(std::span<const float> w, std::span<const float> direction, double rate,
+               std::span<float> next) const override {
+    return reference::descend(w, direction, rate, next);
+  }
+  bool average(std::span<const float> newest, std::span<const float> before, double share,
+               std::span<float> next) const override {
+    return reference::average(newest, before, share, next);
+  }
+  bool descend_and_average(const host::StepVectors& vectors, double rate,
+                           double share) const override {
+    return reference::descend_and_average(vectors, rate, share);
+  }
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_reference_backend() { return std::make_unique<ReferenceBackend>(); }
+std::unique_ptr<host::Primitives> host::make_reference_primitives() {
+  return std::make_unique<ReferencePrimitives>();
+}
 
 }  // namespace ballast::kernels

@@ -1,7 +1,7 @@
 #pragma once
-// What is remembered of each column between two updates of a coordinate-wise weighted median, so
-// that replacing one row rarely needs a look at the others. Packed tightly: while rows hardly move,
-// reading and writing this is most of the work.
+// Private to kernels/: what is remembered of each column between two updates of a coordinate-wise
+// weighted median, so that replacing one row rarely needs a look at the others. Packed tightly:
+// while rows hardly move, reading and writing this is most of the work.
 
 #include <bit>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "ballast/base/aligned.h"
 
-namespace ballast::kernels {
+namespace ballast::kernels::host {
 
 // Whole numbers in the order of the floats, zeros of either sign alike. The map of the bits is its
 // own inverse.
@@ -75,4 +75,4 @@ struct RowChange {
   std::uint32_t old_weight;
 };
 
-}  // namespace ballast::kernels
+}  // namespace ballast::kernels::host
