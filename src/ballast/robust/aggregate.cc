@@ -4,8 +4,8 @@
 
 #include "ballast/base/check.h"
 #include "ballast/base/parallel.h"
-#include "ballast/robust/fresh_rows.h"
 #include "ballast/robust/registry.h"
+#include "ballast/robust/rows/fresh_rows.h"
 
 namespace ballast::robust {
 namespace {

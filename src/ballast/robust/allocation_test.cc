@@ -9,7 +9,7 @@
 #include <new>
 
 #include "ballast/robust/row_table.h"
-#include "ballast/robust/rule_for_test.h"
+#include "ballast/robust/rules/rule_for_test.h"
 
 namespace {
 

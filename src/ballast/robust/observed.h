@@ -1,7 +1,7 @@
 #pragma once
 // What a rule may ask about the rows it aggregates. Behind it stand rows seen for the first time
-// (fresh_rows.h), a table that remembers what it knows from one update to the next (row_table.h),
-// or mixtures of other rows (mixed_rows.h), so that each rule is written once.
+// (rows/fresh_rows.h), a table that remembers what it knows from one update to the next
+// (row_table.h), or mixtures of other rows (rows/mixed_rows.h), so that each rule is written once.
 //
 // A rule sees facts and hands vectors from one question to the next; it never sees where the rows
 // or the vectors lie, which may be the memory of a device.
@@ -11,7 +11,7 @@
 
 #include "ballast/kernels/backend.h"
 #include "ballast/kernels/weights.h"
-#include "ballast/robust/gram.h"
+#include "ballast/robust/solver/gram.h"
 #include "ballast/robust/workspace.h"
 
 namespace ballast::robust {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "ballast/robust/unweighted.h"
+#include "ballast/robust/rules/rules.h"
 #include "ballast/verify/components.h"
 
 namespace ballast::verify {
