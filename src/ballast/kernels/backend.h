@@ -2,7 +2,7 @@
 // The door to all arithmetic on long vectors. A backend makes tables and vectors, owns their memory
 // and computes on them: facts about a table that rules are built from, and the step of an
 // optimizer. cpu/ is SIMD and threads, reference/ its plain twin; both work in host memory (host/).
-// A third, `cuda`, is a plugin (plugin.h). One test holds all of them together (backend_test.cc).
+// A third, `cuda`, is a plugin (plugin/). One test holds all of them together (backend_test.cc).
 //
 // What crosses between device and host is in the types: facts are at most m^2 doubles in a span,
 // vectors stay where they are until somebody calls read().
@@ -16,6 +16,7 @@
 //
 // Thread-safety: calls on different tables and vectors may run at the same time.
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -103,7 +104,14 @@ class Backend {
 std::unique_ptr<Backend> make_reference_backend();
 std::unique_ptr<Backend> make_cpu_backend(std::size_t threads);
 
-// An error in builds without CUDA.
+// From the plugin libballast_cuda.so (plugin/plugin.h); the error says why there is none.
 Result<std::unique_ptr<Backend>> make_cuda_backend();
+
+// The devices that configurations name.
+inline constexpr std::array<std::string_view, 3> kDevices = {"cpu", "reference", "cuda"};
+
+// The backend of a device. Refuses a name that is not among kDevices. The number of threads is for
+// the CPU; no result depends on it.
+Result<std::unique_ptr<Backend>> make_backend(std::string_view device, std::size_t threads);
 
 }  // namespace ballast::kernels

@@ -443,11 +443,5 @@ TEST(HostBackends, WorkOnTheTablesOfEachOther) {
   expect_same_bits(values_of(*median), values_of(cpu->follow_median(*table, Weights::equal(3))));
 }
 
-TEST(CudaBackend, SaysThatThisBuildHasNone) {
-  const auto backend = make_cuda_backend();
-  ASSERT_FALSE(backend.has_value());
-  EXPECT_EQ(backend.error().code, ErrorCode::kUnsupported);
-}
-
 }  // namespace
 }  // namespace ballast::kernels
