@@ -64,7 +64,8 @@ std::vector<float> from_a_history(const char* text, const Case& one) {
     EXPECT_TRUE(remembering.put(row, table[row], 3.0 + static_cast<double>(step)));
     const auto result = remembering.aggregate(step);
     EXPECT_TRUE(result.has_value());
-    out.assign(result->begin(), result->end());
+    out.resize(one.dim);
+    (*result)->read(out);
   }
   return out;
 }

@@ -86,12 +86,6 @@ Result<std::vector<double>> read_weights(const std::string& location, std::size_
   return files::to_doubles(array);
 }
 
-Result<std::unique_ptr<kernels::Backend>> make_backend(const AggregateFlags& flags) {
-  if (flags.device == "reference") return kernels::make_reference_backend();
-  if (flags.device == "cuda") return kernels::make_cuda_backend();
-  return kernels::make_cpu_backend(flags.threads);
-}
-
 // In the element type of the rows; a .safetensors file holds it as the tensor "out".
 Status write_result(const std::string& path, const std::vector<float>& result, bool is_double) {
   const std::vector<double> doubles(result.begin(), result.end());
@@ -125,7 +119,7 @@ std::string describe(const robust::Rule& rule, const Table& table, const robust:
 
 Status aggregate_files(const AggregateFlags& flags) {
   BALLAST_TRY(const robust::RulePointer rule, robust::parse_rule(flags.rule));
-  BALLAST_TRY(const auto backend, make_backend(flags));
+  BALLAST_TRY(const auto backend, kernels::make_backend(flags.device, flags.threads));
   BALLAST_TRY(const Table table, read_rows(flags.rows));
   BALLAST_TRY(const auto weights, read_weights(flags.weights, table.pointers.size()));
   std::vector<float> result(table.dim);
@@ -170,8 +164,10 @@ void add_aggregate_command(CLI::App& app, Action& action) {
   command->add_option("--out", flags->out, "Where the result goes: .npy or .safetensors")
       ->check(is_named);
   command
-      ->add_option("--device", flags->device, "cpu (fast) or reference (plain, double precision)")
-      ->check(CLI::IsMember({"cpu", "reference", "cuda"}))
+      ->add_option("--device", flags->device,
+                   "cpu (fast), reference (plain, double precision) or cuda (a plugin)")
+      ->check(CLI::IsMember(
+          std::vector<std::string>(kernels::kDevices.begin(), kernels::kDevices.end())))
       ->capture_default_str();
   command->add_option("--threads", flags->threads, "Threads; the result does not depend on them")
       ->check(CLI::Range(1, 1024))

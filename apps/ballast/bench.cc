@@ -72,10 +72,12 @@ class Workload {
 
 // Reads the whole table, as fast as this machine can: the finiteness check is a read and a maximum.
 void time_reads(const Workload& work, const kernels::Backend& backend, std::vector<double>& times) {
+  const auto table = backend.make_table(work.view().dim());
+  table->borrow(work.view());
   for (int read = 0; read < kStreamReads; ++read) {
     const double start = now_ms();
-    for (std::size_t i = 0; i < work.view().row_count(); ++i) {
-      if (!backend.all_finite(work.view().row(i))) return;
+    for (std::size_t i = 0; i < table->row_count(); ++i) {
+      if (!backend.all_finite(*table, i)) return;
     }
     times.push_back(now_ms() - start);
   }
@@ -97,15 +99,16 @@ std::vector<double> time_full(const robust::Rule& rule, Workload& work,
                               const kernels::Backend& backend, const BenchSize& size) {
   robust::Workspace workspace;
   robust::Report report;
-  AlignedVector<float> out(size.dim), update(size.dim);
   const kernels::Weights weights = *kernels::Weights::make(work.counts());
+  const auto table = backend.make_table(size.dim);
+  const auto out = backend.make_vector(size.dim);
+  for (std::size_t i = 0; i < size.rows; ++i) table->insert(i, {work.row(i)});
   std::size_t calls = 0;
   return repeat([&] {
-    const std::span<float> row = work.row(calls++ % size.rows);
-    std::ranges::copy(row, update.begin());
+    const std::size_t row = calls++ % size.rows;
     const double start = now_ms();
-    if (!backend.copy_finite(update, row)) return 0.0;
-    robust::aggregate_unchecked(rule, work.view(), weights, out, backend, workspace, {}, report);
+    if (!table->put(row, {work.row(row)})) return 0.0;
+    robust::aggregate_unchecked(rule, *table, weights, *out, backend, workspace, {}, report);
     return now_ms() - start;
   });
 }

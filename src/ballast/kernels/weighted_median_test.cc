@@ -7,9 +7,9 @@
 #include <bit>
 #include <limits>
 
-#include "ballast/kernels/backend.h"
 #include "ballast/kernels/cpu/sort_plan.h"
 #include "ballast/kernels/cpu/target_for_test.h"
+#include "ballast/kernels/host/primitives.h"
 #include "ballast/kernels/table_for_test.h"
 
 namespace ballast::kernels {
@@ -40,8 +40,8 @@ void expect_bits(std::span<const float> expected, std::span<const float> actual)
 // The median of the table from nothing and from a wrong one, against the reference.
 void expect_exact(TestTable& table, const Weights& weights) {
   std::vector<float> expected(table.dim()), full(table.dim()), refined(table.dim(), 1.0f);
-  make_reference_backend()->weighted_median(table.view(), weights, expected);
-  const auto cpu = make_cpu_backend(1);
+  host::make_reference_primitives()->weighted_median(table.view(), weights, expected);
+  const auto cpu = host::make_cpu_primitives(1);
   cpu->weighted_median(table.view(), weights, full);
   expect_bits(expected, full);
   cpu->refine_median(table.view(), weights, refined, nullptr);
@@ -117,7 +117,7 @@ TEST(WeightedMedian, IsTheMidpointAcrossABoundaryOfTheUpperBits) {
     const float values[] = {above, below, 2.0f, -7.0f};
     for (std::size_t i = 0; i < 4; ++i) table[i].assign(70, values[i]);
     std::vector<float> median(70);
-    make_cpu_backend(1)->weighted_median(table.view(), Weights::equal(4), median);
+    host::make_cpu_primitives(1)->weighted_median(table.view(), Weights::equal(4), median);
     expect_bits(std::vector<float>(70, above), median);
   });
 }
@@ -127,7 +127,7 @@ TEST(WeightedMedian, OfNegativeZerosIsPositiveZero) {
     TestTable table(3, 70);
     for (std::size_t i = 0; i < 3; ++i) table[i].assign(70, -0.0f);
     std::vector<float> median(70, 1.0f);
-    make_cpu_backend(1)->weighted_median(table.view(), Weights::equal(3), median);
+    host::make_cpu_primitives(1)->weighted_median(table.view(), Weights::equal(3), median);
     expect_bits(std::vector<float>(70, 0.0f), median);
   });
 }

@@ -19,7 +19,7 @@ using Values = std::vector<float>;
 
 // More than a few vectors of any width, and a rest.
 constexpr std::size_t kCount = 1003;
-constexpr double kRate = 0.3, kShare = 0.1;
+constexpr double kShare = 0.1;
 
 Values random_values(Rng& rng) {
   Values values(kCount);
@@ -38,25 +38,8 @@ struct Vectors {
     Rng rng(RngKey{.seed = seed, .purpose = 1, .owner = 0, .step = 0});
     for (Values* const values : {&w, &direction, &x}) *values = random_values(rng);
   }
-  Values w, direction, x, next = Values(kCount), next_x = Values(kCount);
+  Values w, direction, x, next = Values(kCount);
 };
-
-TEST(Elementwise, DescendRoundsItsProduct) {
-  Vectors v(1);
-  ASSERT_TRUE(descend(std::span<const float>(v.w), v.direction, kRate, v.next));
-  for (std::size_t j = 0; j < kCount; ++j) {
-    EXPECT_EQ(v.next[j], static_cast<float>(v.w[j] - product(kRate, v.direction[j]))) << j;
-  }
-}
-
-TEST(Elementwise, AverageRoundsItsProducts) {
-  Vectors v(2);
-  ASSERT_TRUE(average(std::span<const float>(v.w), v.x, kShare, v.next));
-  for (std::size_t j = 0; j < kCount; ++j) {
-    const double sum = product(kShare, v.w[j]) + product(1.0 - kShare, v.x[j]);
-    EXPECT_EQ(v.next[j], static_cast<float>(sum)) << j;
-  }
-}
 
 TEST(Elementwise, CorrectRoundsItsProduct) {
   Vectors v(3);
@@ -67,27 +50,12 @@ TEST(Elementwise, CorrectRoundsItsProduct) {
   }
 }
 
-TEST(Elementwise, OnePassIsTwoPasses) {
-  Vectors v(4);
-  Values w(kCount), x(kCount);
-  ASSERT_TRUE(descend_and_average(std::span<const float>(v.w), v.direction, kRate, v.x, kShare,
-                                  v.next, v.next_x));
-  ASSERT_TRUE(descend(std::span<const float>(v.w), v.direction, kRate, w));
-  ASSERT_TRUE(average(std::span<const float>(w), v.x, kShare, x));
-  EXPECT_EQ(v.next, w);
-  EXPECT_EQ(v.next_x, x);
-}
-
 TEST(Elementwise, WhatIsNotFiniteIsFoundWhereverItIs) {
   for (const std::size_t place : {std::size_t{0}, std::size_t{17}, kCount - 1}) {
     for (const float bad : {std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
       Vectors v(5);
       v.direction[place] = bad;
-      EXPECT_FALSE(descend(std::span<const float>(v.w), v.direction, kRate, v.next));
-      EXPECT_FALSE(average(std::span<const float>(v.w), v.direction, kShare, v.next));
       EXPECT_FALSE(correct(std::span<const float>(v.w), v.direction, v.x, kShare, v.next));
-      EXPECT_FALSE(descend_and_average(std::span<const float>(v.w), v.direction, kRate, v.x, kShare,
-                                       v.next, v.next_x));
     }
   }
 }

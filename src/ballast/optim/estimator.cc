@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "ballast/base/check.h"
+#include "ballast/kernels/finite.h"
 #include "ballast/optim/elementwise.h"
-#include "ballast/optim/finite.h"
 
 namespace ballast::optim {
 namespace {
@@ -82,7 +82,7 @@ Status Estimator<Real>::restore(EstimatorState<Real> state) {
     return invalid_argument(
         fmt::format("the saved direction has {} values, not {}", state.direction.size(), dim()));
   }
-  if (!all_finite<Real>(state.direction)) {
+  if (!kernels::all_finite(state.direction)) {
     return invalid_argument("the saved direction is not finite");
   }
   state_ = std::move(state);

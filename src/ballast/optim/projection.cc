@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ballast/optim/finite.h"
+#include "ballast/kernels/finite.h"
 
 namespace ballast::optim {
 namespace {
@@ -27,7 +27,7 @@ Status check(const Ball& ball, std::size_t dim) {
     return invalid_argument(fmt::format("the centre of the ball has {} coordinates, the model {}",
                                         ball.centre.size(), dim));
   }
-  if (!all_finite<double>(ball.centre)) return invalid_argument("the ball's centre is not finite");
+  if (!kernels::all_finite(ball.centre)) return invalid_argument("the ball's centre is not finite");
   return {};
 }
 

@@ -6,9 +6,8 @@
 #include <utility>
 
 #include "ballast/base/check.h"
-#include "ballast/optim/elementwise.h"
-#include "ballast/optim/finite.h"
-#include "ballast/optim/vector_pool.h"
+#include "ballast/kernels/finite.h"
+#include "ballast/optim/iterates.h"
 
 namespace ballast::optim {
 namespace {
@@ -23,7 +22,7 @@ Status check_vector(std::span<const Real> values, std::size_t dim, const char* n
   if (values.size() != dim) {
     return invalid_argument(fmt::format("{} has {} values, not {}", name, values.size(), dim));
   }
-  if (!all_finite(values)) return invalid_argument(fmt::format("{} is not finite", name));
+  if (!kernels::all_finite(values)) return invalid_argument(fmt::format("{} is not finite", name));
   return {};
 }
 
@@ -54,60 +53,58 @@ double rate_of(const StepOptions& options, std::uint64_t step, double alpha, dou
   return options.eta * options.schedule(step) * alpha * scale;
 }
 
-// Writes the projected w - rate * direction, and returns whether it is finite. A point
-// that is not finite before it is projected has no nearest point in the set.
-template <typename Real>
-bool take_step(const StepOptions& options, double rate, std::span<const Real> direction,
-               std::span<const Real> w, std::span<Real> next) {
-  if (!descend(w, direction, rate, next)) return false;
-  project(options.projection, next);
-  return true;
-}
-
 template <typename Real>
 using Shared = std::shared_ptr<const std::vector<Real>>;
-
-template <typename Real>
-Shared<Real> shared(std::vector<Real> values) {
-  return std::make_shared<const std::vector<Real>>(std::move(values));
-}
 
 template <typename Real>
 class SgdServer final : public ServerOptimizer<Real> {
  public:
   SgdServer(StepOptions options, std::vector<Real> start)
-      : options_(std::move(options)), pool_(start.size()), w_(shared(std::move(start))) {}
+      : options_(std::move(options)),
+        iterates_(options_.backend, start.size()),
+        w_(iterates_.make(std::move(start))) {}
 
-  const Shared<Real>& model() const noexcept override { return w_; }
+  const Shared<Real>& model() const noexcept override { return iterates_.host(w_); }
   std::uint64_t version() const noexcept override { return steps_; }
   ServerStateView<Real> view() const noexcept override {
-    return {.steps = steps_, .w = *w_, .x = {}};
+    return {.steps = steps_, .w = *model(), .x = {}};
   }
 
   Status step(std::span<const Real> direction, double scale) override {
-    BALLAST_CHECK(direction.size() == w_->size(), "the direction has the wrong size");
-    const std::uint64_t t = steps_ + 1;
-    auto next = pool_.take();
-    const double rate = rate_of(options_, t, 1.0, scale);
-    if (!take_step<Real>(options_, rate, direction, *w_, *next)) return refuse_step(t);
-    w_ = std::move(next);
-    steps_ = t;
-    return {};
+    return follow(direction, scale);
+  }
+  Status step(const kernels::Vector& direction, double scale) override {
+    return follow(direction, scale);
   }
 
   Status restore(ServerState<Real> state) override {
-    BALLAST_TRY_STATUS(check_vector<Real>(state.w, w_->size(), "w"));
+    BALLAST_TRY_STATUS(check_vector<Real>(state.w, model()->size(), "w"));
     BALLAST_TRY_STATUS(check_vector<Real>(state.x, 0, "x"));
-    w_ = shared(std::move(state.w));
+    w_ = iterates_.make(std::move(state.w));
     steps_ = state.steps;
     return {};
   }
 
  private:
+  template <typename Direction>
+  Status follow(const Direction& direction, double scale) {
+    const std::uint64_t t = steps_ + 1;
+    Iterate<Real> next = iterates_.take();
+    const double rate = rate_of(options_, t, 1.0, scale);
+    if (!iterates_.descend(w_, iterates_.direction(direction), rate, next)) {
+      return refuse_step(t);
+    }
+    iterates_.project(options_.projection, next);
+    std::swap(w_, next);
+    iterates_.give_back(std::move(next));
+    steps_ = t;
+    return {};
+  }
+
   StepOptions options_;
-  VectorPool<Real> pool_;
+  Iterates<Real> iterates_;
   std::uint64_t steps_ = 0;
-  Shared<Real> w_;
+  Iterate<Real> w_;
 };
 
 template <typename Real>
@@ -116,49 +113,59 @@ class Mu2Server final : public ServerOptimizer<Real> {
   Mu2Server(StepOptions options, const Averaging& averaging, std::vector<Real> start)
       : options_(std::move(options)),
         averaging_(averaging),
-        pool_(start.size()),
-        w_(start),
-        next_w_(start.size()),
-        x_(shared(std::move(start))) {}
+        iterates_(options_.backend, start.size()),
+        w_(iterates_.make(start)),
+        next_w_(iterates_.make(std::vector<Real>(start.size()))),
+        x_(iterates_.make(std::move(start))) {}
 
-  const Shared<Real>& model() const noexcept override { return x_; }
+  const Shared<Real>& model() const noexcept override { return iterates_.host(x_); }
   std::uint64_t version() const noexcept override { return steps_; }
   ServerStateView<Real> view() const noexcept override {
-    return {.steps = steps_, .w = w_, .x = *x_};
+    return {.steps = steps_, .w = *iterates_.host(w_), .x = *model()};
   }
 
   Status step(std::span<const Real> direction, double scale) override {
-    BALLAST_CHECK(direction.size() == w_.size(), "the direction has the wrong size");
-    const std::uint64_t t = steps_ + 1;
-    auto next_x = pool_.take();
-    const double rate = rate_of(options_, t, alpha(t), scale);
-    if (!take_both_steps(direction, t, rate, *next_x)) return refuse_step(t);
-    w_.swap(next_w_);
-    x_ = std::move(next_x);
-    steps_ = t;
-    return {};
+    return follow(direction, scale);
+  }
+  Status step(const kernels::Vector& direction, double scale) override {
+    return follow(direction, scale);
   }
 
   Status restore(ServerState<Real> state) override {
-    BALLAST_TRY_STATUS(check_vector<Real>(state.w, w_.size(), "w"));
-    BALLAST_TRY_STATUS(check_vector<Real>(state.x, w_.size(), "x"));
-    w_ = std::move(state.w);
-    x_ = shared(std::move(state.x));
+    BALLAST_TRY_STATUS(check_vector<Real>(state.w, model()->size(), "w"));
+    BALLAST_TRY_STATUS(check_vector<Real>(state.x, model()->size(), "x"));
+    w_ = iterates_.make(std::move(state.w));
+    x_ = iterates_.make(std::move(state.x));
     steps_ = state.steps;
     return {};
   }
 
  private:
-  // Writes next_w_ and next_x; without a projection between them, in one pass.
-  bool take_both_steps(std::span<const Real> direction, std::uint64_t t, double rate,
-                       std::span<Real> next_x) {
-    const std::span<const Real> w = w_, x = *x_;
-    if (!std::holds_alternative<NoProjection>(options_.projection)) {
-      return take_step<Real>(options_, rate, direction, w, next_w_) &&
-             average(std::span<const Real>(next_w_), x, share_of_newest(t), next_x);
+  template <typename Direction>
+  Status follow(const Direction& direction, double scale) {
+    const std::uint64_t t = steps_ + 1;
+    Iterate<Real> next_x = iterates_.take();
+    const double rate = rate_of(options_, t, alpha(t), scale);
+    if (!take_both_steps(iterates_.direction(direction), t, rate, next_x)) return refuse_step(t);
+    std::swap(w_, next_w_);
+    std::swap(x_, next_x);
+    iterates_.give_back(std::move(next_x));
+    steps_ = t;
+    return {};
+  }
+
+  // Writes next_w_ and next_x; without a projection between them, in one pass. A point that is not
+  // finite before it is projected has no nearest point in the set.
+  template <typename Direction>
+  bool take_both_steps(const Direction& direction, std::uint64_t t, double rate,
+                       Iterate<Real>& next_x) {
+    const double share = share_of_newest(t);
+    if (std::holds_alternative<NoProjection>(options_.projection)) {
+      return iterates_.descend_and_average(w_, direction, rate, x_, share, next_w_, next_x);
     }
-    return descend_and_average(w, direction, rate, x, share_of_newest(t), std::span<Real>(next_w_),
-                               next_x);
+    if (!iterates_.descend(w_, direction, rate, next_w_)) return false;
+    iterates_.project(options_.projection, next_w_);
+    return iterates_.average(next_w_, x_, share, next_x);
   }
 
   double alpha(std::uint64_t t) const noexcept {
@@ -173,11 +180,11 @@ class Mu2Server final : public ServerOptimizer<Real> {
 
   StepOptions options_;
   Averaging averaging_;
-  VectorPool<Real> pool_;
+  Iterates<Real> iterates_;
   std::uint64_t steps_ = 0;
-  std::vector<Real> w_;
-  std::vector<Real> next_w_;  // kept between steps
-  Shared<Real> x_;
+  Iterate<Real> w_;
+  Iterate<Real> next_w_;  // kept between steps
+  Iterate<Real> x_;
 };
 
 }  // namespace

@@ -3,8 +3,8 @@
 //
 // The names are those of Algorithm 2 (Dahan and Levy 2024): w is the iterate, x the model that the
 // workers are sent, step t = 1, 2, ... leads from (w_t, x_t) to (w_{t+1}, x_{t+1}), and w_1 = x_1.
-// The float instances train; the double ones are for checks against the theory. Arithmetic is in
-// double in both.
+// The float instances train, in the memory and with the threads of a backend; the double ones are
+// for checks against the theory. Arithmetic is in double in both.
 //
 // Thread-safety: none; one thread owns an optimizer.
 
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ballast/base/error.h"
+#include "ballast/kernels/backend.h"
 #include "ballast/optim/projection.h"
 #include "ballast/optim/schedule.h"
 
@@ -47,6 +48,7 @@ class ServerOptimizer {
 
   // x: what the workers compute their next gradients at. No later step changes it, so whoever needs
   // it, on any thread and for however long, keeps a copy of the pointer; never null.
+  // Cost: none in host memory, where the step wrote it; from a device it is read back once.
   virtual const Model& model() const noexcept = 0;
 
   // Number of steps taken.
@@ -55,12 +57,15 @@ class ServerOptimizer {
   // Moves w against the direction, and x after it; the length of the step is multiplied by `scale`.
   // A step that would leave the finite numbers is an error and changes nothing.
   //
-  // Requires: direction.size() == model().size(), a finite scale.
+  // Requires: direction.size() == model()->size(). A direction of another backend is copied.
   // Cost: one pass over vectors of that size, more with a projection; allocates a model only while
   // earlier ones are still held.
+  virtual Status step(const kernels::Vector& direction, double scale = 1.0) = 0;
+
+  // The same from host memory; for floats it costs a copy.
   virtual Status step(std::span<const Real> direction, double scale = 1.0) = 0;
 
-  // Valid until the next step or restore.
+  // In host memory, valid until the next step or restore.
   virtual ServerStateView<Real> view() const noexcept = 0;
 
   ServerState<Real> state() const {
@@ -82,6 +87,9 @@ struct StepOptions {
   double eta = 0.01;
   Schedule schedule = constant_schedule();
   Projection projection = NoProjection{};
+  // Where float vectors live and are stepped: that of the table whose directions are followed.
+  // Null: the CPU, with one thread.
+  std::shared_ptr<const kernels::Backend> backend = nullptr;
 };
 
 // The theory's average: alpha_t = t, x_{t+1} = (1 w_1 + 2 w_2 + ... + (t+1) w_{t+1}) / (1 + ... +

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ballast/base/rng.h"
+#include "ballast/kernels/backends_for_test.h"
 
 namespace ballast::optim {
 namespace {
@@ -216,6 +217,55 @@ TEST(ServerOptimizer, AModelThatIsLetGoIsWrittenAnew) {
     places.insert(server->model()->data());
   }
   EXPECT_LE(places.size(), 2u);
+}
+
+// Where a table's directions, the steps and the models share one memory nothing is copied.
+TEST(ServerOptimizer, StepsAlongAVectorOfAnyBackendToTheSameBits) {
+  const std::vector<float> start = {0.1f, -3.0f, 1e-3f};
+  const std::shared_ptr<const kernels::Backend> backends[] = {
+      nullptr, kernels::make_cpu_backend(2), kernels::make_reference_backend(),
+      std::make_shared<const kernels::DeviceBackend>()};
+  for (const Projection& projection : {Projection(NoProjection{}), Projection(Box{-2.0, 2.0})}) {
+    const auto expected = float_servers({.eta = 0.3, .projection = projection}, start);
+    for (const auto& of_optimizer : backends) {
+      const auto servers =
+          float_servers({.eta = 0.3, .projection = projection, .backend = of_optimizer}, start);
+      for (const auto& of_direction : backends) {
+        if (of_direction == nullptr) continue;
+        for (std::size_t i = 0; i < servers.size(); ++i) {
+          ASSERT_TRUE(servers[i]->restore(expected[i]->state()));
+          const std::vector<float> direction = {1.0f, -0.7f, 1e-4f};
+          const auto vector = kernels::own_vector(*of_direction, direction);
+          ASSERT_TRUE(servers[i]->step(*vector));
+          step(*expected[i], direction);
+          ASSERT_EQ(servers[i]->state(), expected[i]->state());
+          ASSERT_EQ(*servers[i]->model(), *expected[i]->model());
+        }
+      }
+    }
+  }
+}
+
+TEST(ServerOptimizer, ReadsADevicesModelBackOnlyWhenAsked) {
+  const auto device = std::make_shared<const kernels::DeviceBackend>();
+  const auto servers = float_servers({.eta = 1.0, .backend = device}, {1.0f, 2.0f});
+  const auto direction = kernels::own_vector(*device, std::vector{1.0f, 1.0f});
+  std::size_t read = 0;
+  for (const auto& server : servers) {
+    for (int t = 0; t < 5; ++t) {
+      ASSERT_TRUE(server->step(*direction));
+      EXPECT_EQ(device->traffic().values_read, read);
+    }
+    const auto model = server->model();
+    EXPECT_EQ(server->model(), model) << "the second time it is there";
+    read += 2;
+    EXPECT_EQ(device->traffic().values_read, read);
+    const std::vector<float> held = *model;
+    for (int t = 0; t < 5; ++t) ASSERT_TRUE(server->step(*direction));
+    EXPECT_EQ(*model, held) << "later steps leave it alone";
+    EXPECT_NE(*server->model(), held);
+    read += 2;
+  }
 }
 
 TEST(ServerOptimizer, AModelOutlivesItsOptimizer) {

@@ -4,8 +4,8 @@
 
 #include "ballast/base/check.h"
 #include "ballast/base/parallel.h"
-#include "ballast/robust/fresh_rows.h"
 #include "ballast/robust/registry.h"
+#include "ballast/robust/rows/fresh_rows.h"
 
 namespace ballast::robust {
 namespace {
@@ -41,9 +41,9 @@ Result<std::vector<const float*>> row_pointers(std::span<const std::vector<float
 
 }  // namespace
 
-Status check_finite(kernels::RowsView rows, const kernels::Backend& backend) {
-  for (std::size_t i = 0; i < rows.row_count(); ++i) {
-    if (!backend.all_finite(rows.row(i))) {
+Status check_finite(const kernels::Table& table, const kernels::Backend& backend) {
+  for (std::size_t i = 0; i < table.row_count(); ++i) {
+    if (!backend.all_finite(table, i)) {
       return invalid_argument(
           fmt::format("row {} holds a NaN or an infinity; leave it out or mend it", i));
     }
@@ -51,16 +51,17 @@ Status check_finite(kernels::RowsView rows, const kernels::Backend& backend) {
   return {};
 }
 
-void aggregate_unchecked(const Rule& rule, kernels::RowsView rows, const kernels::Weights& weights,
-                         std::span<float> out, const kernels::Backend& backend,
-                         Workspace& workspace, const AggregateOptions& options, Report& report) {
+void aggregate_unchecked(const Rule& rule, const kernels::Table& table,
+                         const kernels::Weights& weights, kernels::Vector& out,
+                         const kernels::Backend& backend, Workspace& workspace,
+                         const AggregateOptions& options, Report& report) {
   workspace.reset();
   report.kept.clear();
   report.iterations = 0;
-  FreshRows fresh(rows, backend, workspace, options.draw);
-  const std::span<const float> result = rule.aggregate(fresh, weights, out, report);
-  BALLAST_CHECK(result.data() == out.data(), "fresh rows keep no results");
-  if (report.kept.empty()) report.kept.assign(rows.row_count(), 1.0);
+  FreshRows fresh(table, backend, workspace, options.draw);
+  const kernels::Vector& result = rule.aggregate(fresh, weights, out, report);
+  BALLAST_CHECK(&result == &out, "fresh rows keep no results");
+  if (report.kept.empty()) report.kept.assign(table.row_count(), 1.0);
 }
 
 Result<Report> aggregate(const Rule& rule, kernels::RowsView rows, std::span<const double> weights,
@@ -68,9 +69,12 @@ Result<Report> aggregate(const Rule& rule, kernels::RowsView rows, std::span<con
                          Workspace& workspace, const AggregateOptions& options) {
   BALLAST_TRY_STATUS(check_sizes(rule, rows, weights, out));
   BALLAST_TRY(const kernels::Weights exact, kernels::Weights::make(weights));
-  BALLAST_TRY_STATUS(check_finite(rows, backend));
+  const kernels::Table& table = workspace.show(backend, rows);
+  BALLAST_TRY_STATUS(check_finite(table, backend));
+  kernels::Vector& result = workspace.show(backend, out);
   Report report;
-  aggregate_unchecked(rule, rows, exact, out, backend, workspace, options, report);
+  aggregate_unchecked(rule, table, exact, result, backend, workspace, options, report);
+  if (result.host_view().data() != out.data()) result.read(out);
   return report;
 }
 

@@ -37,12 +37,14 @@ struct Aggregate {
 Result<Aggregate> aggregate(std::string_view rule, std::span<const std::vector<float>> rows,
                             std::span<const double> weights, const AggregateOptions& options = {});
 
-// The long form without the checks and with a report to use again. Requires: what is checked above.
-void aggregate_unchecked(const Rule& rule, kernels::RowsView rows, const kernels::Weights& weights,
-                         std::span<float> out, const kernels::Backend& backend,
-                         Workspace& workspace, const AggregateOptions& options, Report& report);
+// The long form without the checks, on a table and a vector of the backend, with a report to use
+// again. Requires: what is checked above.
+void aggregate_unchecked(const Rule& rule, const kernels::Table& table,
+                         const kernels::Weights& weights, kernels::Vector& out,
+                         const kernels::Backend& backend, Workspace& workspace,
+                         const AggregateOptions& options, Report& report);
 
 // Refuses rows that hold a NaN or an infinity; the error names the first such row.
-Status check_finite(kernels::RowsView rows, const kernels::Backend& backend);
+Status check_finite(const kernels::Table& table, const kernels::Backend& backend);
 
 }  // namespace ballast::robust

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ballast/kernels/device_for_test.h"
 #include "ballast/kernels/table_for_test.h"
 #include "ballast/robust/registry.h"
 
@@ -109,11 +110,36 @@ TEST_F(AggregateTest, GivesTheSameForTheSameDraw) {
   EXPECT_EQ(result(4), first);
 }
 
+// The caller's memory is used in place where the backend can, and is filled where it cannot; one
+// workspace serves both by turns.
+TEST_F(AggregateTest, GivesTheSameOnADevice) {
+  table_ = kernels::make_table(kernels::Filling::kNormal, 9, 40, 1);
+  weights_.assign(9, 1.0);
+  weights_[3] = 2.5;
+  out_.resize(40);
+  const auto reference = kernels::make_reference_backend();
+  const kernels::DeviceBackend device;
+  for (const char* text : {"mean", "cwmed", "cwtm(0.2)", "ctma(cwmed, 0.3)", "nnm(cwmed, 0.2)",
+                           "gm", "bucketing(ctma(cwmed, 0.2), 2)"}) {
+    SCOPED_TRACE(text);
+    const auto rule = parse_rule(text);
+    ASSERT_TRUE(aggregate(**rule, table_.view(), weights_, out_, *reference, workspace_));
+    const std::vector<float> expected = out_;
+    std::ranges::fill(out_, 0.0f);
+    ASSERT_TRUE(aggregate(**rule, table_.view(), weights_, out_, device, workspace_));
+    EXPECT_EQ(out_, expected);
+  }
+  EXPECT_EQ(device.traffic().values_read, 7 * 40u) << "the result of each rule and nothing else";
+}
+
 TEST(CheckFinite, TakesWhatIsFinite) {
   auto table = kernels::make_table(kernels::Filling::kHuge, 3, 100, 1);
-  EXPECT_TRUE(check_finite(table.view(), *kernels::make_cpu_backend(1)));
+  const auto backend = kernels::make_cpu_backend(1);
+  const auto shown = backend->make_table(100);
+  shown->borrow(table.view());
+  EXPECT_TRUE(check_finite(*shown, *backend));
   table[2][99] = std::numeric_limits<float>::infinity();
-  EXPECT_FALSE(check_finite(table.view(), *kernels::make_cpu_backend(1)));
+  EXPECT_FALSE(check_finite(*shown, *backend));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <new>
 
 #include "ballast/robust/row_table.h"
-#include "ballast/robust/rule_for_test.h"
+#include "ballast/robust/rules/rule_for_test.h"
 
 namespace {
 
@@ -92,7 +92,8 @@ TEST(Allocation, StopsAfterTheSecondStatelessCall) {
     Workspace workspace;
     Report report;
     const auto call = [&] {
-      aggregate_unchecked(*the_rule, rows, weights, out, *backend, workspace, {}, report);
+      aggregate_unchecked(*the_rule, workspace.show(*backend, rows), weights,
+                          workspace.show(*backend, out), *backend, workspace, {}, report);
     };
     call();
     call();

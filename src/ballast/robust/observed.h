@@ -1,15 +1,17 @@
 #pragma once
 // What a rule may ask about the rows it aggregates. Behind it stand rows seen for the first time
-// (fresh_rows.h), a table that remembers what it knows from one update to the next (row_table.h),
-// or mixtures of other rows (mixed_rows.h), so that each rule is written once.
+// (rows/fresh_rows.h), a table that remembers what it knows from one update to the next
+// (row_table.h), or mixtures of other rows (rows/mixed_rows.h), so that each rule is written once.
+//
+// A rule sees facts and hands vectors from one question to the next; it never sees where the rows
+// or the vectors lie, which may be the memory of a device.
 
 #include <cstdint>
 #include <span>
 
 #include "ballast/kernels/backend.h"
-#include "ballast/kernels/rows.h"
 #include "ballast/kernels/weights.h"
-#include "ballast/robust/gram.h"
+#include "ballast/robust/solver/gram.h"
 #include "ballast/robust/workspace.h"
 
 namespace ballast::robust {
@@ -26,20 +28,20 @@ class Observed {
 
   // |row_i|^2 and |row_i - point|^2.
   virtual void squared_norms(std::span<double> norms) = 0;
-  virtual void squared_distances(std::span<const float> point, std::span<double> distances) = 0;
+  virtual void squared_distances(const kernels::Vector& point, std::span<double> distances) = 0;
 
   // The combination sum_k coefficients[k] * row_k.
-  virtual void combine(std::span<const double> coefficients, std::span<float> out) = 0;
+  virtual void combine(std::span<const double> coefficients, kernels::Vector& out) = 0;
 
   // The coordinate-wise weighted median: written to `out`, or returned where it is kept anyway
   // (until the next call).
-  virtual std::span<const float> median(const kernels::Weights& weights, std::span<float> out) = 0;
+  virtual const kernels::Vector& median(const kernels::Weights& weights, kernels::Vector& out) = 0;
 
   // The coordinate-wise weighted mean after trimming the share `trim` at either end.
-  virtual void trimmed_mean(const kernels::Weights& weights, double trim, std::span<float> out) = 0;
+  virtual void trimmed_mean(const kernels::Weights& weights, double trim, kernels::Vector& out) = 0;
 
-  // Writes out_r = sum_k coefficients(r, k) * row_k for all r.
-  virtual void mix(kernels::MatrixView coefficients, kernels::MutableRowsView out) = 0;
+  // Makes sum_k coefficients(r, k) * row_k the row r of `out`, for all r.
+  virtual void mix(kernels::MatrixView coefficients, kernels::Table& out) = 0;
 
   virtual const kernels::Backend& backend() const noexcept = 0;
 

@@ -6,16 +6,7 @@
 
 #include "ballast/base/nearest_word.h"
 #include "ballast/robust/arguments.h"
-#include "ballast/robust/bucketing.h"
-#include "ballast/robust/ctma.h"
-#include "ballast/robust/cwmed.h"
-#include "ballast/robust/cwtm.h"
-#include "ballast/robust/gm.h"
-#include "ballast/robust/krum.h"
-#include "ballast/robust/mda.h"
-#include "ballast/robust/mean.h"
-#include "ballast/robust/nnm.h"
-#include "ballast/robust/unweighted.h"
+#include "ballast/robust/rules/rules.h"
 
 namespace ballast::robust {
 namespace {

@@ -5,6 +5,9 @@
 // The result equals that of the stateless form on the same rows and weights: bit for bit for cwmed,
 // as exactly as double precision allows for the others.
 //
+// The rows belong to the backend. Values go in from host memory; the result stays where the backend
+// keeps vectors, for the next step to use, until somebody reads it.
+//
 // Thread-safety: one thread at a time. Memory: (rows_max + 2) * dim floats, plus what the rule
 // keeps.
 
@@ -12,9 +15,8 @@
 #include <span>
 #include <vector>
 
-#include "ballast/base/aligned.h"
-#include "ballast/robust/median_follower.h"
-#include "ballast/robust/row_buffer.h"
+#include "ballast/base/row_buffer.h"
+#include "ballast/kernels/backend.h"
 #include "ballast/robust/rule.h"
 
 namespace ballast::robust {
@@ -28,7 +30,7 @@ struct RowMeasure {
 class RowTable final : private Observed {
  public:
   // Requires: rows_max >= 1, dim >= 1.
-  RowTable(RulePointer rule, std::unique_ptr<kernels::Backend> backend, std::size_t rows_max,
+  RowTable(RulePointer rule, std::shared_ptr<const kernels::Backend> backend, std::size_t rows_max,
            std::size_t dim);
 
   // Replaces row `row`, or makes it exist, with the given weight. Refuses, and changes nothing,
@@ -36,9 +38,13 @@ class RowTable final : private Observed {
   // finite.
   Status put(std::size_t row, std::span<const float> values, double weight);
 
-  // The same without a copy: the table keeps the buffer and leaves another one of the same size,
-  // with values of any kind, in its place. Refused, the buffer stays as it is.
+  // The same without a copy, where rows lie in host memory: the table keeps the buffer and leaves
+  // another one of the same size, with values of any kind, in its place. Refused, the buffer stays
+  // as it is.
   Status put(std::size_t row, RowBuffer& values, double weight);
+
+  // The same for values that may be known to be finite, or may come with their memory.
+  Status put(std::size_t row, const kernels::Incoming& values, double weight);
 
   // Changes a weight alone. Refuses for a row that does not exist.
   Status set_weight(std::size_t row, double weight);
@@ -49,23 +55,24 @@ class RowTable final : private Observed {
   bool has(std::size_t row) const noexcept { return row < slots_.size() && slots_[row].is_filled; }
   std::size_t filled_count() const noexcept { return filled_.size(); }
 
-  // The row's values, empty if it does not exist; valid until the table changes.
-  std::span<const float> row(std::size_t row) const noexcept {
-    return has(row) ? slots_[row].values.values() : std::span<const float>();
-  }
+  // The row's values in host memory, empty if it does not exist; valid until the table changes.
+  // Cost: none where rows lie there; a device's row is read back, and the copy kept.
+  std::span<const float> row(std::size_t row) const;
+
   const Rule& rule() const noexcept { return *rule_; }
 
   // The centre of the remembered products, empty for the origin: the one thing besides rows and
   // weights that later results depend on, in their last bits. A table that is given the same rows,
   // weights and centre goes on bit for bit like this one.
-  std::span<const float> centre() const noexcept { return centre_; }
+  // In host memory, like row().
+  std::span<const float> centre() const;
 
   // Requires: dim values, or none.
   void set_centre(std::span<const float> centre);
 
-  // The rule's result over the rows that exist; valid until the table changes. An error if there
-  // are none, or more than the rule takes.
-  Result<std::span<const float>> aggregate(std::uint64_t draw = 0);
+  // The rule's result over the rows that exist, never null: a vector of the table's backend, valid
+  // until the table changes. An error if there are no rows, or more than the rule takes.
+  Result<const kernels::Vector*> aggregate(std::uint64_t draw = 0);
 
   // What the last aggregate() told; kept[i] belongs to the i-th existing row in order of number.
   const Report& report() const noexcept { return report_; }
@@ -75,7 +82,6 @@ class RowTable final : private Observed {
 
  private:
   struct Slot {
-    RowBuffer values;
     double weight = 0.0;
     bool is_filled = false;
     bool has_products = false;
@@ -86,35 +92,32 @@ class RowTable final : private Observed {
   std::size_t dim() const noexcept override { return dim_; }
   Gram gram(const kernels::Weights& weights) override;
   void squared_norms(std::span<double> norms) override;
-  void squared_distances(std::span<const float> point, std::span<double> distances) override;
-  void combine(std::span<const double> coefficients, std::span<float> out) override;
-  std::span<const float> median(const kernels::Weights& weights, std::span<float> out) override;
-  void trimmed_mean(const kernels::Weights& weights, double trim, std::span<float> out) override;
-  void mix(kernels::MatrixView coefficients, kernels::MutableRowsView out) override;
+  void squared_distances(const kernels::Vector& point, std::span<double> distances) override;
+  void combine(std::span<const double> coefficients, kernels::Vector& out) override;
+  const kernels::Vector& median(const kernels::Weights& weights, kernels::Vector& out) override;
+  void trimmed_mean(const kernels::Weights& weights, double trim, kernels::Vector& out) override;
+  void mix(kernels::MatrixView coefficients, kernels::Table& out) override;
   const kernels::Backend& backend() const noexcept override { return *backend_; }
   std::uint64_t draw() const noexcept override { return draw_; }
   Workspace& workspace() noexcept override { return workspace_; }
 
-  kernels::RowsView rows() const noexcept { return {pointers_, dim_}; }
   std::size_t index_of(std::size_t row) const noexcept;
   Status check(std::size_t row, std::size_t size, double weight) const;
-  void replace_by_spare(std::size_t row, double weight);
-  void refill_pointers();
+  void renumber();
   void refresh_products();
 
   RulePointer rule_;
-  std::unique_ptr<kernels::Backend> backend_;
+  std::shared_ptr<const kernels::Backend> backend_;
   std::size_t dim_;
   std::vector<Slot> slots_;
-  std::vector<std::size_t> filled_;     // numbers of the existing rows, in order
-  std::vector<const float*> pointers_;  // their values
-  RowBuffer spare_;                     // takes the next row; holds what that replaced last was
-  std::vector<double> products_;        // of the existing rows, current where has_products
-  AlignedVector<float> centre_;         // of the products; empty: the origin
-  MedianFollower follower_;
-  RowChanges median_changes_;  // since the follower looked last
-  AlignedVector<float> result_;
-  std::span<const float> newest_result_;  // lies in result_ or with the follower
+  std::vector<std::size_t> filled_;          // numbers of the existing rows, in order
+  std::unique_ptr<kernels::Table> table_;    // their values, in this order
+  std::vector<double> products_;             // of the existing rows, current where has_products
+  std::unique_ptr<kernels::Vector> centre_;  // of the products; null: the origin
+  std::unique_ptr<kernels::Vector> result_;
+  const kernels::Vector* newest_result_ = nullptr;  // result_ or what the table keeps; null: none
+  mutable std::vector<std::vector<float>> read_back_;  // by number, where rows lie on a device
+  mutable std::vector<float> centre_read_back_;
   kernels::Weights weights_;
   Workspace workspace_;
   Report report_;

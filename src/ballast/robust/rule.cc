@@ -9,8 +9,8 @@ void Rule::coefficients(Observed&, const kernels::Weights&, std::span<double>, R
   BALLAST_CHECK(false, "a combination rule must override coefficients()");
 }
 
-std::span<const float> Rule::aggregate(Observed& observed, const kernels::Weights& weights,
-                                       std::span<float> out, Report& report) const {
+const kernels::Vector& Rule::aggregate(Observed& observed, const kernels::Weights& weights,
+                                       kernels::Vector& out, Report& report) const {
   const std::span<double> c = observed.workspace().take<double>(observed.row_count());
   coefficients(observed, weights, c, report);
   observed.combine(c, out);

@@ -45,9 +45,9 @@ class Rule {
 
   // The result: written to `out`, or returned where the observed rows keep it anyway. What `out`
   // holds in that case is unspecified. Requires: as many weights as rows, check_row_count() holds,
-  // out.size() == dim.
-  virtual std::span<const float> aggregate(Observed& observed, const kernels::Weights& weights,
-                                           std::span<float> out, Report& report) const;
+  // out.size() == dim, a vector of the backend of the rows.
+  virtual const kernels::Vector& aggregate(Observed& observed, const kernels::Weights& weights,
+                                           kernels::Vector& out, Report& report) const;
 };
 
 using RulePointer = std::unique_ptr<const Rule>;

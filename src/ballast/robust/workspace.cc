@@ -21,6 +21,36 @@ kernels::Weights& Workspace::take_weights() {
   return weights_[weights_used_++];
 }
 
+kernels::Vector& Workspace::take_vector(const kernels::Backend& backend, std::size_t size) {
+  if (vectors_used_ == vectors_.size()) vectors_.emplace_back();
+  auto& vector = vectors_[vectors_used_++];
+  if (!vector || !backend.can_use(*vector) || vector->size() != size) {
+    vector = backend.make_vector(size);
+  }
+  return *vector;
+}
+
+kernels::Table& Workspace::take_table(const kernels::Backend& backend, std::size_t dim) {
+  if (tables_used_ == tables_.size()) tables_.emplace_back();
+  auto& table = tables_[tables_used_++];
+  if (!table || !backend.can_use(*table) || table->dim() != dim) table = backend.make_table(dim);
+  return *table;
+}
+
+kernels::Table& Workspace::show(const kernels::Backend& backend, kernels::RowsView rows) {
+  if (!shown_rows_ || !backend.can_use(*shown_rows_)) shown_rows_ = backend.make_table(rows.dim());
+  shown_rows_->borrow(rows);
+  return *shown_rows_;
+}
+
+kernels::Vector& Workspace::show(const kernels::Backend& backend, std::span<float> out) {
+  if (!shown_out_ || !backend.can_use(*shown_out_)) shown_out_ = backend.make_vector(0);
+  if (!shown_out_->borrow(out) && shown_out_->size() != out.size()) {
+    shown_out_ = backend.make_vector(out.size());
+  }
+  return *shown_out_;
+}
+
 void Workspace::reset() {
   if (pieces_.size() > 1) {
     std::size_t total = 0;
@@ -30,6 +60,8 @@ void Workspace::reset() {
   }
   used_ = 0;
   weights_used_ = 0;
+  vectors_used_ = 0;
+  tables_used_ = 0;
 }
 
 }  // namespace ballast::robust

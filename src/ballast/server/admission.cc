@@ -7,7 +7,7 @@
 #include <functional>
 #include <utility>
 
-#include "ballast/base/check.h"
+#include "ballast/kernels/finite.h"
 #include "ballast/wire/limits.h"
 
 namespace ballast::server {
@@ -40,10 +40,6 @@ Status check_lead(const LeadLimit& lead) {
       fmt::format("the lead limit is {} * count + {}; both must be at least 1, "
                   "or workers at the same pace would hold each other",
                   lead.kappa, lead.slack));
-}
-
-bool all_finite(std::span<const float> values) {
-  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
 }
 
 // Whether the numbers can belong to one sender of a server that took so many steps.
@@ -90,7 +86,9 @@ Verdict Admission::judge(const Update& update, std::uint64_t newest_version) con
   }
   const std::uint64_t staleness = newest_version - update.ticket.version;
   if (options_.staleness_max && staleness > *options_.staleness_max) return Verdict::kStale;
-  if (!all_finite(update.statistics) || !all_finite(update.values)) return Verdict::kNotFinite;
+  if (!kernels::all_finite(update.statistics) || !kernels::all_finite(update.values)) {
+    return Verdict::kNotFinite;
+  }
   return Verdict::kAccepted;
 }
 

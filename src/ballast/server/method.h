@@ -22,7 +22,8 @@
 #include <vector>
 
 #include "ballast/base/error.h"
-#include "ballast/robust/row_buffer.h"
+#include "ballast/base/row_buffer.h"
+#include "ballast/kernels/vector.h"
 #include "ballast/robust/row_table.h"
 #include "ballast/server/update.h"
 
@@ -36,7 +37,7 @@ struct AdmittedUpdate {
   std::uint64_t staleness = 0;         // versions between that model and the newest
   const Snapshot& newest;
   std::span<const float> values;
-  robust::RowBuffer* memory = nullptr;  // as in Update
+  RowBuffer* memory = nullptr;  // as in Update
 };
 
 // What a method makes of an update.
@@ -47,13 +48,19 @@ struct Answer {
     kDirection,  // accepted, and the model is to move
   };
   Kind kind = Kind::kNothing;
-  std::span<const float> direction = {};  // valid until the method is called again
-  double scale = 1.0;                     // the step's length is multiplied by this
+  // The direction, where a backend keeps vectors or else in host memory. Valid until the method is
+  // called again.
+  const kernels::Vector* vector = nullptr;
+  std::span<const float> values = {};
+  double scale = 1.0;  // the step's length is multiplied by this
 
   static Answer nothing() { return {}; }
   static Answer refused() { return {.kind = Kind::kRefused}; }
+  static Answer along(const kernels::Vector& direction, double scale = 1.0) {
+    return {.kind = Kind::kDirection, .vector = &direction, .scale = scale};
+  }
   static Answer along(std::span<const float> direction, double scale = 1.0) {
-    return {.kind = Kind::kDirection, .direction = direction, .scale = scale};
+    return {.kind = Kind::kDirection, .values = direction, .scale = scale};
   }
 };
 

@@ -6,7 +6,7 @@
 #include "ballast/base/check.h"
 #include "ballast/kernels/backend.h"
 #include "ballast/robust/aggregate.h"
-#include "ballast/robust/cwmed.h"
+#include "ballast/robust/rules/rules.h"
 #include "ballast/server/weight_policy.h"
 
 namespace ballast::server {
@@ -68,7 +68,10 @@ Judgement ParameterServer::on_update(const Update& update, Instant now) {
 
 // False if the step would leave the finite numbers; the model then stays where it is.
 bool ParameterServer::step(const Answer& answer) {
-  if (!optimizer_->step(answer.direction, answer.scale)) return false;
+  const Status is_taken = answer.vector != nullptr
+                              ? optimizer_->step(*answer.vector, answer.scale)
+                              : optimizer_->step(answer.values, answer.scale);
+  if (!is_taken) return false;
   publish();
   return true;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ballast/base/check.h"
+#include "ballast/kernels/finite.h"
 
 namespace ballast::server {
 namespace {
@@ -15,9 +16,7 @@ Status check_vector(std::span<const float> values, std::size_t size, std::string
   if (values.size() != size) {
     return invalid_argument(fmt::format("{} has {} values, not {}", name, values.size(), size));
   }
-  const bool is_finite =
-      std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
-  if (!is_finite) return invalid_argument(fmt::format("{} is not finite", name));
+  if (!kernels::all_finite(values)) return invalid_argument(fmt::format("{} is not finite", name));
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ballast/base/check.h"
+#include "ballast/kernels/finite.h"
 #include "ballast/robust/row_table.h"
 
 namespace ballast::server {
@@ -36,7 +37,7 @@ bool is_count(double value) {
 class TableMethod final : public Method {
  public:
   TableMethod(const TableOptions& options, robust::RulePointer rule,
-              std::unique_ptr<kernels::Backend> backend)
+              std::shared_ptr<const kernels::Backend> backend)
       : options_(options),
         table_(std::move(rule), std::move(backend), options.worker_count, options.dim),
         counts_(options.worker_count),
@@ -47,8 +48,10 @@ class TableMethod final : public Method {
   std::string description() const override { return "table"; }
 
   Answer on_update(const AdmittedUpdate& update) override {
-    const Status is_put = update.memory != nullptr ? table_.put(update.worker, *update.memory, 1.0)
-                                                   : table_.put(update.worker, update.values, 1.0);
+    const Status is_put = table_.put(
+        update.worker,
+        kernels::Incoming{.values = update.values, .memory = update.memory, .is_checked = true},
+        1.0);
     BALLAST_CHECK(is_put.has_value(), "an admitted update fits the table");
     ++counts_[update.worker];
     revisions_[update.worker] = ++revision_;
@@ -105,7 +108,7 @@ class TableMethod final : public Method {
  private:
   void weigh();
   void note_share();
-  std::span<const float> aggregate(std::uint64_t number);
+  const kernels::Vector& aggregate(std::uint64_t number);
   Status check(MethodState& state, std::span<const std::uint64_t> lifetime_counts) const;
 
   TableOptions options_;
@@ -139,14 +142,14 @@ void TableMethod::note_share() {
                 "the f heaviest exceed their share");
 }
 
-std::span<const float> TableMethod::aggregate(std::uint64_t number) {
+const kernels::Vector& TableMethod::aggregate(std::uint64_t number) {
   const auto direction = table_.aggregate(options_.seed * kSeedStride + number);
   BALLAST_CHECK(direction.has_value(), "a table with a row and a checked rule aggregates");
   std::size_t index = 0;
   for (std::size_t i = 0; i < kept_.size(); ++i) {
     if (table_.has(i)) kept_[i] = table_.report().kept[index++];
   }
-  return *direction;
+  return **direction;
 }
 
 MethodStateView TableMethod::state() const {
@@ -190,10 +193,7 @@ Status TableMethod::check(MethodState& state,
     return invalid_argument("the state holds vectors that no table has");
   }
   for (const NamedVector& vector : state.vectors) {
-    if (vector.values.size() == options_.dim &&
-        std::ranges::all_of(vector.values, [](float value) { return std::isfinite(value); })) {
-      continue;
-    }
+    if (vector.values.size() == options_.dim && kernels::all_finite(vector.values)) continue;
     return invalid_argument(
         fmt::format("the vector {} is not {} finite values", vector.name, options_.dim));
   }
@@ -228,7 +228,7 @@ Status TableMethod::restore(MethodState state, std::span<const std::uint64_t> li
 }  // namespace
 
 Result<MethodPointer> make_table_method(const TableOptions& options, robust::RulePointer rule,
-                                        std::unique_ptr<kernels::Backend> backend) {
+                                        std::shared_ptr<const kernels::Backend> backend) {
   BALLAST_CHECK(rule != nullptr && backend != nullptr, "a table needs a rule and a backend");
   if (options.worker_count == 0) return invalid_argument("a server needs at least one worker");
   if (options.dim == 0) return invalid_argument("the model is empty");

@@ -27,6 +27,6 @@ struct TableOptions {
 // Refuses no workers, an empty model, an impossible weight policy, and a rule that cannot take so
 // many rows.
 Result<MethodPointer> make_table_method(const TableOptions& options, robust::RulePointer rule,
-                                        std::unique_ptr<kernels::Backend> backend);
+                                        std::shared_ptr<const kernels::Backend> backend);
 
 }  // namespace ballast::server

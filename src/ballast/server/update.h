@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ballast/robust/row_buffer.h"
+#include "ballast/base/row_buffer.h"
 #include "ballast/wire/ticket.h"
 
 namespace ballast::server {
@@ -32,7 +32,7 @@ struct Update {
   std::span<const float> statistics = {};  // running statistics of batch normalisation
   // Where the values lie, if the server may keep that memory: it leaves another buffer of the same
   // size there when it keeps it. Null: the values are copied.
-  robust::RowBuffer* memory = nullptr;
+  RowBuffer* memory = nullptr;
 };
 
 // Accepted, or the first reason why not. A refused update changes nothing but its own tally.

@@ -28,7 +28,7 @@ Exchange::Exchange(server::ParameterServer server, ExchangeOptions options)
       slots_(members_.size()),
       mail_(members_.size()) {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    slots_[i].values = robust::RowBuffer(dim_, i);
+    slots_[i].values = RowBuffer(dim_, i);
     slots_[i].statistics.resize(statistic_count_);
   }
   thread_ = std::thread([this] { run(); });

@@ -116,7 +116,7 @@ class Exchange {
     std::mutex mutex;
     const Peer* owner = nullptr;
     bool is_busy = false;  // complete and not yet judged
-    robust::RowBuffer values;
+    RowBuffer values;
     std::vector<float> statistics;
     wire::PayloadReader reader;
   };

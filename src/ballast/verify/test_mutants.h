@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "ballast/robust/unweighted.h"
+#include "ballast/robust/rules/rules.h"
 #include "ballast/verify/components.h"
 
 namespace ballast::verify {
@@ -112,7 +112,9 @@ inline std::vector<std::vector<float>> rows_of(robust::Observed& observed) {
   for (std::size_t i = 0; i < observed.row_count(); ++i) {
     std::vector<double> unit(observed.row_count());
     unit[i] = 1.0;
-    observed.combine(unit, rows.emplace_back(observed.dim()));
+    const auto row = observed.backend().make_vector(observed.dim());
+    observed.combine(unit, *row);
+    row->read(rows.emplace_back(observed.dim()));
   }
   return rows;
 }
@@ -122,20 +124,22 @@ class UpperMedian final : public robust::Rule {
  public:
   std::string text() const override { return "upper-median"; }
   bool is_combination() const noexcept override { return false; }
-  std::span<const float> aggregate(robust::Observed& observed, const kernels::Weights& weights,
-                                   std::span<float> out, robust::Report&) const override {
+  const kernels::Vector& aggregate(robust::Observed& observed, const kernels::Weights& weights,
+                                   kernels::Vector& out, robust::Report&) const override {
     const auto rows = rows_of(observed);
+    std::vector<float> median(out.size());
     std::vector<std::size_t> order(rows.size());
     for (std::size_t j = 0; j < out.size(); ++j) {
       std::iota(order.begin(), order.end(), 0);
       std::ranges::sort(order, {}, [&](std::size_t i) { return rows[i][j]; });
       std::uint64_t sum = 0;
       for (const std::size_t i : order) {
-        out[j] = rows[i][j];
+        median[j] = rows[i][j];
         sum += weights.units()[i];
         if (2 * sum > weights.total()) break;
       }
     }
+    out.write(median);
     return out;
   }
 };
@@ -149,13 +153,11 @@ class WrongCtma final : public robust::Rule {
 
   std::string text() const override { return "wrong-ctma"; }
   bool is_combination() const noexcept override { return false; }
-  std::span<const float> aggregate(robust::Observed& observed, const kernels::Weights& weights,
-                                   std::span<float> out, robust::Report& report) const override {
-    std::vector<float> memory(out.size());
-    const std::span<const float> anchor = base_->aggregate(observed, weights, memory, report);
-    const std::vector<float> kept_anchor(anchor.begin(), anchor.end());
+  const kernels::Vector& aggregate(robust::Observed& observed, const kernels::Weights& weights,
+                                   kernels::Vector& out, robust::Report& report) const override {
+    const kernels::Vector& anchor = base_->aggregate(observed, weights, out, report);
     std::vector<double> distances(observed.row_count());
-    observed.squared_distances(kept_anchor, distances);
+    observed.squared_distances(anchor, distances);
     observed.combine(coefficients_of(distances, weights), out);
     return out;
   }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ballast/optim/finite.h"
+#include "ballast/kernels/finite.h"
 
 namespace ballast::worker {
 namespace {
@@ -48,7 +48,7 @@ Status Worker::check(const Model& model) const {
     return invalid_argument(fmt::format("model {} has {} values, not {}", model.version,
                                         model.values.size(), estimator_.dim()));
   }
-  if (!optim::all_finite(model.values)) {
+  if (!kernels::all_finite(model.values)) {
     return invalid_argument(fmt::format("model {} is not finite", model.version));
   }
   return {};
@@ -59,7 +59,7 @@ Status Worker::check(const Model& model) const {
 Result<Worker::Computed> Worker::compute(std::span<const float> model, const Sample& sample) {
   next_statistics_ = statistics_;
   BALLAST_TRY(const double loss, source_->gradient(model, sample, gradient_, next_statistics_));
-  if (!optim::all_finite<float>(next_statistics_)) {
+  if (!kernels::all_finite(next_statistics_)) {
     return not_finite("the running statistics are not finite");
   }
   if (estimator_.needs_previous_gradient()) {
@@ -101,8 +101,8 @@ Status Worker::restore(WorkerState state) {
   if (state.previous_model.size() != model_size || state.statistics.size() != statistics_.size()) {
     return invalid_argument("the saved state of the worker is of another model");
   }
-  if (!optim::all_finite<float>(state.previous_model) ||
-      !optim::all_finite<float>(state.statistics)) {
+  if (!kernels::all_finite(state.previous_model) ||
+      !kernels::all_finite(state.statistics)) {
     return invalid_argument("the saved state of the worker is not finite");
   }
   BALLAST_TRY_STATUS(estimator_.restore(std::move(state.estimator)));

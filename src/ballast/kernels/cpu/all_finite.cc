@@ -1,12 +1,13 @@
 #include <algorithm>
-#include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <limits>
 
-#include "ballast/base/parallel.h"
-#include "ballast/kernels/blocks.h"
+#include "ballast/kernels/cpu/each_block.h"
 #include "ballast/kernels/cpu/primitives.h"
+#include "ballast/kernels/finite.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ballast/kernels/cpu/all_finite.cc"
@@ -60,6 +61,21 @@ HWY_INLINE bool scan(const float* HWY_RESTRICT from, float* HWY_RESTRICT to, std
   return largest < 0x7F800000;
 }
 
+// For the optimizers in double precision, whose vectors are short.
+bool doubles_are_finite(const double* from, std::size_t count) {
+  const hn::ScalableTag<double> d;
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  auto are_finite = hn::Eq(hn::Zero(d), hn::Zero(d));
+  std::size_t i = 0;
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
+    const auto size = hn::Abs(hn::LoadU(d, from + i));
+    are_finite = hn::And(are_finite, hn::Le(size, hn::Set(d, kLargest)));
+  }
+  bool rest_is_finite = true;
+  for (; i < count; ++i) rest_is_finite = rest_is_finite && std::abs(from[i]) <= kLargest;
+  return hn::AllTrue(d, are_finite) && rest_is_finite;
+}
+
 bool range_is_finite(const float* from, std::size_t count) {
   return scan<false>(from, nullptr, count);
 }
@@ -75,22 +91,7 @@ namespace ballast::kernels::cpu {
 
 HWY_EXPORT(range_is_finite);
 HWY_EXPORT(copy_range);
-
-namespace {
-
-// Whether check(begin, count) holds for every block.
-template <typename Check>
-bool holds_for_blocks(std::size_t size, std::size_t threads, const Check& check) {
-  const Blocks blocks(size);
-  std::atomic<bool> holds{true};
-  parallel_for(threads, blocks.count(), [&](std::size_t block) {
-    const std::size_t begin = blocks.begin(block);
-    if (!check(begin, blocks.end(block) - begin)) holds = false;
-  });
-  return holds;
-}
-
-}  // namespace
+HWY_EXPORT(doubles_are_finite);
 
 bool all_finite(std::span<const float> values, std::size_t threads) {
   const auto kernel = HWY_DYNAMIC_DISPATCH(range_is_finite);
@@ -106,5 +107,17 @@ bool copy_finite(std::span<const float> from, std::span<float> to, std::size_t t
   });
 }
 
+bool all_finite(std::span<const double> values) {
+  return HWY_DYNAMIC_DISPATCH(doubles_are_finite)(values.data(), values.size());
+}
+
 }  // namespace ballast::kernels::cpu
+
+namespace ballast::kernels {
+
+bool all_finite(std::span<const float> values) { return cpu::all_finite(values, 1); }
+
+bool all_finite(std::span<const double> values) { return cpu::all_finite(values); }
+
+}  // namespace ballast::kernels
 #endif

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ballast/kernels/median_state.h"
+#include "ballast/kernels/host/median_state.h"
 
 namespace ballast::kernels::cpu {
 
@@ -23,7 +23,7 @@ struct MedianArrays {
   }
 };
 
-inline MedianArrays median_arrays(std::span<float> median, MedianState* state) {
+inline MedianArrays median_arrays(std::span<float> median, host::MedianState* state) {
   if (state == nullptr) return {median.data(), nullptr, nullptr, nullptr};
   return {median.data(), state->weights.data(),
           state->is_packed() ? nullptr : state->at_weights.data(), state->intervals.data()};

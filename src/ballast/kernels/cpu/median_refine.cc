@@ -58,7 +58,7 @@ namespace ballast::kernels::cpu {
 HWY_EXPORT(refine_range);
 
 void refine_median(RowsView rows, const Weights& weights, std::span<float> median,
-                   MedianState* state, std::size_t threads) {
+                   host::MedianState* state, std::size_t threads) {
   const auto kernel = HWY_DYNAMIC_DISPATCH(refine_range);
   if (!weights.is_narrow()) state = nullptr;
   const bool is_small = rows.row_count() <= kSortNotSearchRowsMax && weights.is_narrow();

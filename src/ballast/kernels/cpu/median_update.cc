@@ -153,8 +153,8 @@ namespace ballast::kernels::cpu {
 
 HWY_EXPORT(update_range);
 
-double update_median(RowsView rows, const Weights& weights, const RowChange& change,
-                     std::span<float> median, MedianState& state, std::size_t threads) {
+double update_median(RowsView rows, const Weights& weights, const host::RowChange& change,
+                     std::span<float> median, host::MedianState& state, std::size_t threads) {
   const auto kernel = HWY_DYNAMIC_DISPATCH(update_range);
   const MedianArrays arrays = median_arrays(median, &state);
   const ChangedRow row{change.old_values.data(), rows.pointer(change.row),

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "ballast/kernels/median_state.h"
+#include "ballast/kernels/host/primitives.h"
 #include "ballast/kernels/rows.h"
 #include "ballast/kernels/weights.h"
 
@@ -20,10 +20,16 @@ void mix(RowsView rows, MatrixView coefficients, MutableRowsView out, std::size_
 void weighted_median(RowsView rows, const Weights& weights, std::span<float> out,
                      std::size_t threads);
 void refine_median(RowsView rows, const Weights& weights, std::span<float> median,
-                   MedianState* state, std::size_t threads);
-double update_median(RowsView rows, const Weights& weights, const RowChange& change,
-                     std::span<float> median, MedianState& state, std::size_t threads);
+                   host::MedianState* state, std::size_t threads);
+double update_median(RowsView rows, const Weights& weights, const host::RowChange& change,
+                     std::span<float> median, host::MedianState& state, std::size_t threads);
 void weighted_trimmed_mean(RowsView rows, const Weights& weights, double trim, std::span<float> out,
                            std::size_t threads);
+bool descend(std::span<const float> w, std::span<const float> direction, double rate,
+             std::span<float> next, std::size_t threads);
+bool average(std::span<const float> newest, std::span<const float> before, double share,
+             std::span<float> next, std::size_t threads);
+bool descend_and_average(const host::StepVectors& vectors, double rate, double share,
+                         std::size_t threads);
 
 }  // namespace ballast::kernels::cpu

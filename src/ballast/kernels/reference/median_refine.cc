@@ -7,7 +7,7 @@ namespace ballast::kernels::reference {
 namespace {
 
 void describe_column(RowsView rows, const Weights& weights, std::size_t j, float median,
-                     MedianState& state) {
+                     host::MedianState& state) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   std::uint64_t below = 0, at = 0;
   float lower = -kInfinity, upper = kInfinity;
@@ -26,7 +26,7 @@ void describe_column(RowsView rows, const Weights& weights, std::size_t j, float
 }  // namespace
 
 void refine_median(RowsView rows, const Weights& weights, std::span<float> median,
-                   MedianState* state) {
+                   host::MedianState* state) {
   weighted_median(rows, weights, median);
   if (state != nullptr && weights.is_narrow()) {
     state->reset(rows.dim(), weights.total());

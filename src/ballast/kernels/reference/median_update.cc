@@ -2,8 +2,8 @@
 
 namespace ballast::kernels::reference {
 
-double update_median(RowsView rows, const Weights& weights, const RowChange&,
-                     std::span<float> median, MedianState& state) {
+double update_median(RowsView rows, const Weights& weights, const host::RowChange&,
+                     std::span<float> median, host::MedianState& state) {
   refine_median(rows, weights, median, &state);
   return 1.0;
 }

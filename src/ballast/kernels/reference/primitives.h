@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "ballast/kernels/median_state.h"
+#include "ballast/kernels/host/primitives.h"
 #include "ballast/kernels/rows.h"
 #include "ballast/kernels/weights.h"
 
@@ -18,10 +18,15 @@ void squared_distances(RowsView rows, std::span<const float> point, std::span<do
 void mix(RowsView rows, MatrixView coefficients, MutableRowsView out);
 void weighted_median(RowsView rows, const Weights& weights, std::span<float> out);
 void refine_median(RowsView rows, const Weights& weights, std::span<float> median,
-                   MedianState* state);
-double update_median(RowsView rows, const Weights& weights, const RowChange& change,
-                     std::span<float> median, MedianState& state);
+                   host::MedianState* state);
+double update_median(RowsView rows, const Weights& weights, const host::RowChange& change,
+                     std::span<float> median, host::MedianState& state);
 void weighted_trimmed_mean(RowsView rows, const Weights& weights, double trim,
                            std::span<float> out);
+bool descend(std::span<const float> w, std::span<const float> direction, double rate,
+             std::span<float> next);
+bool average(std::span<const float> newest, std::span<const float> before, double share,
+             std::span<float> next);
+bool descend_and_average(const host::StepVectors& vectors, double rate, double share);
 
 }  // namespace ballast::kernels::reference

@@ -1,0 +1,59 @@
+#pragma once
+// The backends that the tests of kernels::Backend run on: all that this machine can make.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ballast/kernels/backend.h"
+#include "ballast/kernels/device_for_test.h"
+#include "ballast/kernels/table_for_test.h"
+
+namespace ballast::kernels {
+
+struct BackendKind {
+  std::string name;
+  // The number of threads matters to some; no result depends on it.
+  std::function<std::unique_ptr<Backend>(std::size_t threads)> make;
+};
+
+inline std::vector<BackendKind> backend_kinds() {
+  std::vector<BackendKind> kinds = {
+      {"reference", [](std::size_t) { return make_reference_backend(); }},
+      {"cpu", make_cpu_backend},
+      {"device", [](std::size_t) { return std::make_unique<DeviceBackend>(); }}};
+  if (make_cuda_backend().has_value()) {
+    kinds.push_back({"cuda", [](std::size_t) { return std::move(make_cuda_backend().value()); }});
+  }
+  return kinds;
+}
+
+// The rows in a table of the backend's own.
+inline std::unique_ptr<Table> own_rows(const Backend& backend, const TestTable& rows) {
+  auto table = backend.make_table(rows.dim());
+  for (std::size_t i = 0; i < rows.row_count(); ++i) {
+    if (!table->insert(i, {.values = rows[i]})) return nullptr;
+  }
+  return table;
+}
+
+inline std::unique_ptr<Vector> own_vector(const Backend& backend, std::span<const float> values) {
+  auto vector = backend.make_vector(values.size());
+  vector->write(values);
+  return vector;
+}
+
+inline std::vector<float> values_of(const Vector& vector) {
+  std::vector<float> values(vector.size());
+  vector.read(values);
+  return values;
+}
+
+inline std::vector<float> values_of(const Table& table, std::size_t row) {
+  std::vector<float> values(table.dim());
+  table.read(row, values);
+  return values;
+}
+
+}  // namespace ballast::kernels

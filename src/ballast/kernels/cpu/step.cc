@@ -1,0 +1,85 @@
+// The steps of optimizers: loops that vectorise by themselves, each with its check in the same
+// pass. Compiled with -ffp-contract=off, see base/target_clones.h.
+
+#include <limits>
+
+#include "ballast/base/target_clones.h"
+#include "ballast/kernels/cpu/each_block.h"
+#include "ballast/kernels/cpu/primitives.h"
+
+namespace ballast::kernels::cpu {
+namespace {
+
+// Comparisons with NaN are false, so the test asks for "not at most the largest".
+inline int is_bad(float value) noexcept {
+  const float magnitude = value < 0.0f ? -value : value;
+  return magnitude <= std::numeric_limits<float>::max() ? 0 : 1;
+}
+
+BALLAST_CLONES bool descend_range(const float* w, const float* direction, double rate,
+                                  float* __restrict next, std::size_t count) {
+  int bad = 0;
+  for (std::size_t j = 0; j < count; ++j) {
+    next[j] = static_cast<float>(w[j] - rate * direction[j]);
+    bad |= is_bad(next[j]);
+  }
+  return bad == 0;
+}
+
+BALLAST_CLONES bool average_range(const float* newest, const float* before, double share,
+                                  float* __restrict next, std::size_t count) {
+  int bad = 0;
+  for (std::size_t j = 0; j < count; ++j) {
+    next[j] = static_cast<float>(share * newest[j] + (1.0 - share) * before[j]);
+    bad |= is_bad(next[j]);
+  }
+  return bad == 0;
+}
+
+// The same vectors as host::StepVectors, from one block on.
+struct StepRange {
+  const float *w, *direction, *x;
+  float *next_w, *next_x;
+  std::size_t count;
+};
+
+BALLAST_CLONES bool step_range(const StepRange& range, double rate, double share) {
+  float* __restrict next_w = range.next_w;
+  float* __restrict next_x = range.next_x;
+  int bad = 0;
+  for (std::size_t j = 0; j < range.count; ++j) {
+    const auto moved = static_cast<float>(range.w[j] - rate * range.direction[j]);
+    const auto averaged = static_cast<float>(share * moved + (1.0 - share) * range.x[j]);
+    bad |= is_bad(moved) | is_bad(averaged);
+    next_w[j] = moved;
+    next_x[j] = averaged;
+  }
+  return bad == 0;
+}
+
+}  // namespace
+
+bool descend(std::span<const float> w, std::span<const float> direction, double rate,
+             std::span<float> next, std::size_t threads) {
+  return holds_for_blocks(next.size(), threads, [&](std::size_t begin, std::size_t count) {
+    return descend_range(&w[begin], &direction[begin], rate, &next[begin], count);
+  });
+}
+
+bool average(std::span<const float> newest, std::span<const float> before, double share,
+             std::span<float> next, std::size_t threads) {
+  return holds_for_blocks(next.size(), threads, [&](std::size_t begin, std::size_t count) {
+    return average_range(&newest[begin], &before[begin], share, &next[begin], count);
+  });
+}
+
+bool descend_and_average(const host::StepVectors& v, double rate, double share,
+                         std::size_t threads) {
+  return holds_for_blocks(v.w.size(), threads, [&](std::size_t begin, std::size_t count) {
+    const StepRange range{&v.w[begin],      &v.direction[begin], &v.x[begin],
+                          &v.next_w[begin], &v.next_x[begin],    count};
+    return step_range(range, rate, share);
+  });
+}
+
+}  // namespace ballast::kernels::cpu

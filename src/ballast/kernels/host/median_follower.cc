@@ -1,0 +1,62 @@
+#include "ballast/kernels/host/median_follower.h"
+
+#include <algorithm>
+
+namespace ballast::kernels::host {
+namespace {
+
+// If more than this share of the columns had to be read, a plain search would have been as cheap:
+// they are spread over more than half of the cache lines.
+constexpr double kReadShareMax = 0.05;
+constexpr unsigned kSearchesBetweenMin = 8;
+constexpr unsigned kSearchesBetweenMax = 256;
+
+}  // namespace
+
+// Whether only the weight of the single changed row differs from the last call.
+bool MedianFollower::follows(const Weights& weights, const RowChanges& changes) const noexcept {
+  const auto row = changes.single();
+  const bool fits = state_.is_packed() == (weights.total() < MedianState::kPackedTotalEnd);
+  if (!has_state_ || !row || !fits || !weights.is_narrow()) return false;
+  if (weights.size() != weights_.size()) return false;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (i != *row && weights.units()[i] != weights_.units()[i]) return false;
+  }
+  return true;
+}
+
+void MedianFollower::search(RowsView rows, const Weights& weights, const Primitives& primitives) {
+  const bool remembers = searches_left_ == 0 && weights.is_narrow();
+  if (!remembers && searches_left_ > 0) --searches_left_;
+  if (median_.size() == 0) {
+    median_.resize(rows.dim());
+    primitives.weighted_median(rows, weights, median_.values());
+    if (!remembers) return;
+  }
+  primitives.refine_median(rows, weights, median_.values(), remembers ? &state_ : nullptr);
+  has_state_ = remembers;
+}
+
+const HostVector& MedianFollower::update(RowsView rows, const Weights& weights,
+                                         const RowChanges& changes,
+                                         std::span<const float> old_values,
+                                         const Primitives& primitives) {
+  if (median_.size() > 0 && changes.is_none() && weights == weights_) return median_;
+  if (follows(weights, changes)) {
+    const std::size_t row = *changes.single();
+    const RowChange change{row, old_values, static_cast<std::uint32_t>(weights_.units()[row])};
+    const double read = primitives.update_median(rows, weights, change, median_.values(), state_);
+    const bool pays = read <= kReadShareMax;
+    searches_between_ =
+        pays ? kSearchesBetweenMin : std::min(2 * searches_between_, kSearchesBetweenMax);
+    searches_left_ = pays ? 0 : searches_between_;
+    has_state_ = pays;
+  } else {
+    has_state_ = false;
+    search(rows, weights, primitives);
+  }
+  weights_ = weights;
+  return median_;
+}
+
+}  // namespace ballast::kernels::host

@@ -1,0 +1,56 @@
+#include "ballast/robust/rules/rules.h"
+
+#include <fmt/core.h>
+
+#include "ballast/robust/rules/trimming.h"
+
+namespace ballast::robust {
+namespace {
+
+class Ctma final : public Rule {
+ public:
+  Ctma(RulePointer base, double lambda) : base_(std::move(base)), lambda_(lambda) {}
+
+  std::string text() const override { return fmt::format("ctma({}, {})", base_->text(), lambda_); }
+  Status check_row_count(std::size_t rows) const override { return base_->check_row_count(rows); }
+  bool is_combination() const noexcept override { return base_->is_combination(); }
+
+  void coefficients(Observed& observed, const kernels::Weights& weights, std::span<double> c,
+                    Report& report) const override {
+    base_->coefficients(observed, weights, c, report);
+    const std::span<double> distances = observed.workspace().take<double>(c.size());
+    observed.gram(weights).squared_distances(c, distances);
+    trim(distances, observed, weights, c, report);
+  }
+
+  const kernels::Vector& aggregate(Observed& observed, const kernels::Weights& weights,
+                                   kernels::Vector& out, Report& report) const override {
+    if (is_combination()) return Rule::aggregate(observed, weights, out, report);
+    const kernels::Vector& anchor = base_->aggregate(observed, weights, out, report);
+    const std::span<double> distances = observed.workspace().take<double>(observed.row_count());
+    const std::span<double> c = observed.workspace().take<double>(observed.row_count());
+    observed.squared_distances(anchor, distances);
+    trim(distances, observed, weights, c, report);
+    observed.combine(c, out);
+    return out;
+  }
+
+ private:
+  void trim(std::span<const double> distances, Observed& observed, const kernels::Weights& weights,
+            std::span<double> c, Report& report) const {
+    report.kept.resize(c.size());
+    keep_nearest(distances, weights, 1.0 - lambda_, observed.workspace(), report.kept);
+    kept_mean(report.kept, weights, c);
+  }
+
+  RulePointer base_;
+  double lambda_;
+};
+
+}  // namespace
+
+RulePointer make_ctma(RulePointer base, double lambda) {
+  return std::make_unique<Ctma>(std::move(base), lambda);
+}
+
+}  // namespace ballast::robust

@@ -1,0 +1,27 @@
+#include "ballast/robust/rules/rules.h"
+
+#include <fmt/core.h>
+
+namespace ballast::robust {
+namespace {
+
+class TrimmedMean final : public Rule {
+ public:
+  explicit TrimmedMean(double lambda) : lambda_(lambda) {}
+  std::string text() const override { return fmt::format("cwtm({})", lambda_); }
+  bool is_combination() const noexcept override { return false; }
+  const kernels::Vector& aggregate(Observed& observed, const kernels::Weights& weights,
+                                   kernels::Vector& out, Report&) const override {
+    observed.trimmed_mean(weights, lambda_, out);
+    return out;
+  }
+
+ private:
+  double lambda_;
+};
+
+}  // namespace
+
+RulePointer make_cwtm(double lambda) { return std::make_unique<TrimmedMean>(lambda); }
+
+}  // namespace ballast::robust

@@ -1,0 +1,136 @@
+#include "ballast/robust/rules/rules.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ballast/robust/solver/median_objective.h"
+
+namespace ballast::robust {
+namespace {
+
+// Newton steps converge in about ten; Weiszfeld steps are bounded for the sake of the caller.
+constexpr std::size_t kIterationsMax = 500;
+
+// The objective of each row, less that at the centre: one row far away must not round the others'
+// part away.
+void measure_rows(const Gram& gram, const kernels::Weights& weights, std::span<double> objectives) {
+  for (std::size_t k = 0; k < gram.row_count(); ++k) {
+    objectives[k] = 0.0;
+    for (std::size_t i = 0; i < gram.row_count(); ++i) {
+      const double squared_gain = gram.product(k, k) - 2.0 * gram.product(i, k);
+      objectives[k] += weights.share(i) * gram.gain(i, squared_gain);
+    }
+  }
+}
+
+// Where the rows lie on a line and either half of the weight on its own side, every point between
+// two rows is a minimum. The answer is then the mean, by weight, of the rows that are minima, which
+// is a minimum too and does not depend on the order of the rows.
+void average_minima(const Gram& gram, const kernels::Weights& weights,
+                    std::span<const double> objectives, std::size_t best, std::span<double> c) {
+  constexpr double kSlopeRounding = 1e-12;
+  double sum = 0.0;
+  for (std::size_t k = 0; k < c.size(); ++k) {
+    const double rounding = kSlopeRounding * std::sqrt(gram.squared_distance(k, best));
+    c[k] = objectives[k] - objectives[best] <= rounding ? weights.share(k) : 0.0;
+    sum += c[k];
+  }
+  for (double& coefficient : c) coefficient /= sum;
+}
+
+// Moves the point to one with a smaller objective, by a shortened Newton step if that helps, else
+// by Weiszfeld's. False if neither helps, which happens only within rounding of the minimum.
+bool descend(MedianObjective& objective, std::span<double> point, std::span<double> next) {
+  const double before = objective.value();
+  if (objective.find_newton_step()) {
+    for (const double scale : {1.0, 0.5, 0.25}) {
+      objective.newton_step(point, scale, next);
+      objective.look_from(next);
+      if (objective.value() < before) return std::ranges::copy(next, point.begin()), true;
+    }
+    objective.look_from(point);
+  }
+  objective.weiszfeld_step(next);
+  objective.look_from(next);
+  if (!(objective.value() < before)) return false;
+  std::ranges::copy(next, point.begin());
+  return true;
+}
+
+class GeometricMedian final : public Rule {
+ public:
+  explicit GeometricMedian(const GmOptions& options) : options_(options) {}
+
+  std::string text() const override {
+    std::string arguments;
+    if (options_.iterations > 0) {
+      arguments = fmt::format("(iterations={}{})", options_.iterations,
+                              options_.starts_at_zero ? ", start=zero" : "");
+    } else if (options_.tolerance != GmOptions{}.tolerance) {
+      arguments = fmt::format("(tolerance={})", options_.tolerance);
+    }
+    return "gm" + arguments;
+  }
+  bool is_combination() const noexcept override { return true; }
+
+  void coefficients(Observed& observed, const kernels::Weights& weights, std::span<double> c,
+                    Report& report) const override {
+    const Gram gram = observed.gram(weights);
+    MedianObjective objective(gram, weights, observed.workspace());
+    if (options_.iterations > 0) {
+      take_steps(observed, weights, objective, c);
+      report.iterations = options_.iterations;
+    } else {
+      report.iterations = converge(gram, weights, objective, observed.workspace(), c);
+    }
+  }
+
+ private:
+  void take_steps(Observed& observed, const kernels::Weights& weights, MedianObjective& objective,
+                  std::span<double> c) const {
+    for (std::size_t i = 0; i < c.size(); ++i) c[i] = weights.share(i);
+    for (std::size_t step = 0; step < options_.iterations; ++step) {
+      if (step == 0 && options_.starts_at_zero) {
+        const std::span<double> norms = observed.workspace().take<double>(c.size());
+        observed.squared_norms(norms);
+        objective.look_from_origin(norms);
+      } else {
+        objective.look_from(c);
+      }
+      objective.weiszfeld_step(c);
+    }
+  }
+
+  std::size_t converge(const Gram& gram, const kernels::Weights& weights,
+                       MedianObjective& objective, Workspace& workspace,
+                       std::span<double> c) const {
+    const std::span<double> next = workspace.take<double>(c.size());
+    const std::span<double> objectives = workspace.take<double>(c.size());
+    measure_rows(gram, weights, objectives);
+    const auto best =
+        static_cast<std::size_t>(std::ranges::min_element(objectives) - objectives.begin());
+    std::ranges::fill(c, 0.0);
+    c[best] = 1.0;
+    objective.look_from(c);
+    if (2.0 * objective.slope() <= options_.tolerance) {
+      average_minima(gram, weights, objectives, best, c);
+      return 0;
+    }
+    std::size_t iterations = 0;
+    while (2.0 * objective.slope() > options_.tolerance && iterations < kIterationsMax) {
+      ++iterations;
+      if (!descend(objective, c, next)) break;
+    }
+    return iterations;
+  }
+
+  GmOptions options_;
+};
+
+}  // namespace
+
+RulePointer make_gm(const GmOptions& options) { return std::make_unique<GeometricMedian>(options); }
+
+}  // namespace ballast::robust

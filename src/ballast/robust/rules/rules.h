@@ -1,0 +1,120 @@
+#pragma once
+// The rules, each with its definition. `parse_rule` (registry.h) makes them from a text; these
+// functions make them in code.
+//
+// Everywhere x_i is row i and s_i its weight.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ballast/robust/rule.h"
+
+namespace ballast::robust {
+
+// mean: sum_i s_i x_i / sum_i s_i. Not robust: one row moves it anywhere.
+RulePointer make_mean();
+
+// cwmed: the weighted coordinate-wise median (Yin et al. 2018; weighted: Dahan and Levy 2024, 3.2).
+//
+// In each coordinate, with the rows sorted by value: the value at which the cumulative weight first
+// exceeds half of the total; if some prefix weighs exactly half, the mean of the two neighbours.
+// Weights are compared as whole numbers, so ties are exact. Equal weights give the plain median.
+RulePointer make_cwmed();
+
+// gm: the weighted geometric median (Chen et al. 2017; weighted: Dahan and Levy 2024, 3.2), the
+// point y that minimises f(y) = sum_i s_i |y - x_i|.
+//
+// Converged to a tolerance by default: f(y) - min f <= tolerance * f(y). The solver works on the
+// inner products of the rows alone (solver/gram.h), so its cost does not depend on the dimension:
+// 1. if the row of smallest objective satisfies the optimality condition
+//    |sum over the others of s_i (x_k - x_i) / |x_k - x_i|| <= s_k, it is the answer, exactly
+//    (of several such rows, which there are only on a line, the mean by weight);
+// 2. else it leaves that row by the step of Vardi and Zhang (2000), after which the objective is
+//    below that of every row and no iterate can meet one; it goes on by Newton steps, and by
+//    Weiszfeld's step wherever a Newton step does not descend.
+// It stops when 2 |gradient| <= tolerance * sum s: as |y - argmin f| <= 2 f(y) / sum s, convexity
+// then gives the bound above.
+//
+// gm(iterations=N) instead takes N plain Weiszfeld steps, for comparison with the literature: from
+// the weighted mean, or with start=zero from the origin, as the authors' code does with N = 3.
+struct GmOptions {
+  double tolerance = 1e-6;
+  std::size_t iterations = 0;  // 0: until converged
+  bool starts_at_zero = false;
+};
+
+// Requires: tolerance > 0; starts_at_zero only with iterations > 0.
+RulePointer make_gm(const GmOptions& options = {});
+
+// ctma(BASE, LAMBDA): the weighted centred trimmed meta aggregator (Dahan and Levy 2024, Algorithm
+// 1).
+//
+// x_0 = BASE(rows). Take the rows in order of their distance from x_0 (ties by row number) until
+// their weights add up to (1 - LAMBDA) of the total, the last one in part, and average what was
+// taken by weight. Lemma 3.1: if BASE is (c, LAMBDA)-robust, this is (60 LAMBDA (1 + c),
+// LAMBDA)-robust.
+//
+// Requires: 0 <= lambda < 1/2.
+RulePointer make_ctma(RulePointer base, double lambda);
+
+// cwtm(LAMBDA): the weighted coordinate-wise trimmed mean (Yin et al. 2018).
+//
+// In each coordinate, with the rows sorted by value: cut the share LAMBDA of the total weight from
+// either end, splitting the rows at the cuts, and average the rest by weight. With m equal weights
+// and LAMBDA = f / m this drops the f smallest and the f largest values.
+//
+// Requires: 0 <= lambda < 1/2.
+RulePointer make_cwtm(double lambda);
+
+// krum(LAMBDA) and multikrum(LAMBDA): the row, or the rows, in the densest company (Blanchard et
+// al. 2017), in weighted form.
+//
+// The score of row i is the sum of the squared distances to its nearest other rows, each counted
+// with its weight, until weight (1 - LAMBDA) W - s_i - W/m is counted (the last row in part; never
+// less than W/m). W is the total weight. With m equal weights and LAMBDA = f / m these are the
+// m - f - 2 nearest rows of the original. krum is the row of smallest score; multikrum takes rows
+// in order of score until their weight is (1 - LAMBDA) W, the last in part, and averages them. Ties
+// are broken by row number.
+//
+// Requires: 0 <= lambda < 1/2.
+RulePointer make_krum(double lambda);
+RulePointer make_multikrum(double lambda);
+
+// mda(LAMBDA): minimum-diameter averaging (El Mhamdi et al. 2018), in weighted form.
+//
+// Among the sets of rows that hold at least 1 - LAMBDA of the weight take one whose largest
+// distance between two members is smallest (of several the heaviest, then the first in order of row
+// numbers), and average it by weight. With m equal weights and LAMBDA = f / m these are sets of
+// m - f rows (more only where distances tie).
+//
+// The search is exact: it lists the maximal cliques of the graph of near rows, at most 3^(m/3) of
+// them, so the rule takes at most kMdaRowsMax rows and refuses more.
+inline constexpr std::size_t kMdaRowsMax = 32;
+
+// Requires: 0 <= lambda < 1/2.
+RulePointer make_mda(double lambda);
+
+// nnm(BASE, LAMBDA): nearest-neighbour mixing (Allouah et al. 2023), in weighted form.
+//
+// Each row is replaced by the mean, by weight, of its nearest rows, itself included, until weight
+// (1 - LAMBDA) of the total is reached, the last in part; BASE then aggregates the new rows with
+// the old weights. With m equal weights and LAMBDA = f / m these are the m - f nearest rows.
+//
+// Requires: 0 <= lambda < 1/2.
+RulePointer make_nnm(RulePointer base, double lambda);
+
+// bucketing(BASE, S): random buckets of S rows, then BASE (Karimireddy et al. 2022), in weighted
+// form.
+//
+// The rows are shuffled and cut into buckets of S, the last one perhaps smaller. A bucket's value
+// is the mean of its rows by weight, its weight the mean of their weights; BASE aggregates the
+// buckets. Equal weights give the original, in which all buckets count alike. The permutation is a
+// function of (seed, draw): a server passes the model version as the draw, so that runs repeat.
+//
+// Requires: size >= 1.
+RulePointer make_bucketing(RulePointer base, std::size_t size, std::uint64_t seed);
+
+// unweighted(RULE): the rule with every weight equal, as in the synchronous literature.
+RulePointer make_unweighted(RulePointer base);
+
+}  // namespace ballast::robust

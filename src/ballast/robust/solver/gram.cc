@@ -1,0 +1,95 @@
+#include "ballast/robust/solver/gram.h"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace ballast::robust {
+namespace {
+
+// The smallest of the values up to which the rows hold at least half of the weight. Cost: O(m log
+// m).
+double weighted_median(std::span<const double> values, const kernels::Weights& weights,
+                       std::span<double> scratch) {
+  const std::span<double> sorted = scratch.first(values.size());
+  std::copy(values.begin(), values.end(), sorted.begin());
+  std::sort(sorted.begin(), sorted.end());
+  const auto weight_through = [&](double pivot) {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i] <= pivot) sum += weights.units()[i];
+    }
+    return sum;
+  };
+  return *std::partition_point(sorted.begin(), sorted.end(), [&](double pivot) {
+    return 2 * weight_through(pivot) < weights.total();
+  });
+}
+
+}  // namespace
+
+double Gram::squared_norm(std::span<const double> v) const noexcept {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < row_count_; ++i) {
+    double row = 0.0;
+    for (std::size_t j = 0; j < row_count_; ++j) row += v[j] * product(i, j);
+    sum += v[i] * row;
+  }
+  return std::max(0.0, sum);
+}
+
+void Gram::squared_distances(std::span<const double> point,
+                             std::span<double> distances) const noexcept {
+  squared_gains(point, distances);
+  for (std::size_t i = 0; i < row_count_; ++i) {
+    distances[i] = std::max(0.0, product(i, i) + distances[i]);
+  }
+}
+
+void Gram::squared_gains(std::span<const double> point, std::span<double> gains) const noexcept {
+  double norm = 0.0;
+  for (std::size_t i = 0; i < row_count_; ++i) {
+    double row = 0.0;
+    for (std::size_t j = 0; j < row_count_; ++j) row += point[j] * product(i, j);
+    gains[i] = -2.0 * row;
+    norm += point[i] * row;
+  }
+  for (double& gain : gains) gain += norm;
+}
+
+double Gram::gain(std::size_t i, double squared_gain) const noexcept {
+  const double from_centre = product(i, i);
+  const double from_point = std::max(0.0, from_centre + squared_gain);
+  const double sum = std::sqrt(from_centre) + std::sqrt(from_point);
+  return sum > 0.0 ? squared_gain / sum : 0.0;
+}
+
+Gram::Core Gram::core(const kernels::Weights& weights, std::span<double> scratch) const noexcept {
+  const std::span<double> distances = scratch.first(row_count_);
+  Core best{0, 0.0};
+  for (std::size_t i = 0; i < row_count_; ++i) {
+    for (std::size_t j = 0; j < row_count_; ++j) distances[j] = squared_distance(i, j);
+    const double radius = weighted_median(distances, weights, scratch.subspan(row_count_));
+    if (i == 0 || radius < best.squared_radius) best = {i, radius};
+  }
+  if (2 * weights.units()[best.row] >= weights.total()) {
+    best.squared_radius = std::numeric_limits<double>::infinity();
+    for (std::size_t j = 0; j < row_count_; ++j) {
+      if (j == best.row) continue;
+      best.squared_radius = std::min(best.squared_radius, squared_distance(best.row, j));
+    }
+  }
+  return best;
+}
+
+bool Gram::is_well_centred(const Core& core, const kernels::Weights& weights,
+                           std::span<double> scratch) const noexcept {
+  // Double precision leaves about 1e-15 of the squared norms; 1e-6 of them keeps nine digits.
+  constexpr double kRadiusRatioMin = 1e-6;
+  const std::span<double> norms = scratch.first(row_count_);
+  for (std::size_t i = 0; i < row_count_; ++i) norms[i] = product(i, i);
+  const double norm = weighted_median(norms, weights, scratch.subspan(row_count_));
+  return core.squared_radius >= kRadiusRatioMin * norm;
+}
+
+}  // namespace ballast::robust
