@@ -17,6 +17,9 @@ namespace {
 
 using Time = ConnectionGuard::Time;
 
+// TCP_CLOSE, which <linux/tcp.h> does not have; its tcp_info has more fields than that of libc.
+constexpr std::uint8_t kClosed = 7;
+
 // What strangers may still send when memory is short.
 constexpr std::uint64_t kShortPart = 4;
 
@@ -60,10 +63,10 @@ struct ConnectionGuard::Traffic {
   }
 };
 
-ConnectionGuard::Address ConnectionGuard::address_of(int descriptor) {
+std::optional<ConnectionGuard::Address> ConnectionGuard::address_of(int descriptor) {
   sockaddr_storage storage{};
   socklen_t size = sizeof(storage);
-  getpeername(descriptor, reinterpret_cast<sockaddr*>(&storage), &size);
+  if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return {};
   if (storage.ss_family == AF_INET6) {
     sockaddr_in6 address{};
     std::memcpy(&address, &storage, sizeof(address));
@@ -74,7 +77,20 @@ ConnectionGuard::Address ConnectionGuard::address_of(int descriptor) {
   return transport::address_of(mapped(address.sin_addr), ntohs(address.sin_port));
 }
 
-void ConnectionGuard::watch(int descriptor) {
+// Whether anything can still come from the peer.
+bool ConnectionGuard::is_alive(const Connection& connection) {
+  if (connection.is_ended_ || socket_number(connection.descriptor_) != connection.socket_) {
+    return false;
+  }
+  tcp_info info{};
+  socklen_t size = sizeof(info);
+  return getsockopt(connection.descriptor_, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+         info.tcpi_state != kClosed;
+}
+
+bool ConnectionGuard::watch(int descriptor) {
+  const std::optional<Address> address = address_of(descriptor);
+  if (!address) return false;  // gone already
   auto connection = std::make_shared<Connection>();
   connection->descriptor_ = descriptor;
   connection->socket_ = socket_number(descriptor);
@@ -82,7 +98,15 @@ void ConnectionGuard::watch(int descriptor) {
   std::erase_if(connections_, [&](const auto& entry) {
     return entry.second->descriptor_ == descriptor;  // closed, or it were not given anew
   });
-  connections_[address_of(descriptor)] = std::move(connection);
+  std::shared_ptr<Connection>& place = connections_[*address];
+  if (place && is_alive(*place)) {
+    ++refused_twins_;
+    return false;
+  }
+  // A dead one that gRPC has not closed yet may have unread bytes, which go with it.
+  if (place) cut(*place);
+  place = std::move(connection);
+  return true;
 }
 
 std::shared_ptr<ConnectionGuard::Connection> ConnectionGuard::find(const std::string& host,
@@ -164,6 +188,8 @@ GuardCounts ConnectionGuard::counts() const noexcept {
   return {.ended_calls = ended_calls_,
           .ended_strange = ended_strange_,
           .ended_unread = ended_unread_,
+          .refused_twins = refused_twins_,
+          .refused_calls = refused_calls_,
           .short_of_memory = short_of_memory_};
 }
 

@@ -10,6 +10,10 @@
 //
 // The third one tells a slow line from a dead one: the kernel counts what the peer acknowledges.
 //
+// gRPC says of a call only which address and port it came from, not to which of the server's own
+// addresses. So that this names one connection, a second one from the same address and port is
+// refused while the first lives.
+//
 // Thread-safety: every function may be called from any thread.
 
 #include <array>
@@ -20,6 +24,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace ballast::transport {
@@ -38,6 +43,8 @@ struct GuardCounts {
   std::uint64_t ended_calls = 0;      // by the first rule
   std::uint64_t ended_strange = 0;    // by the second
   std::uint64_t ended_unread = 0;     // by the third
+  std::uint64_t refused_twins = 0;    // connections whose address and port had one already
+  std::uint64_t refused_calls = 0;    // of which the connection was not found
   std::uint64_t short_of_memory = 0;  // looks that found it short and nobody to blame
 
   std::uint64_t ended() const noexcept { return ended_calls + ended_strange + ended_unread; }
@@ -68,11 +75,16 @@ class ConnectionGuard {
 
   explicit ConnectionGuard(GuardLimits limits) : limits_(limits) {}
 
-  // Watches a connected socket from now on, until it is closed by whoever owns it.
-  void watch(int descriptor);
+  // Watches a connected socket from now on, until it is closed by whoever owns it. False: its
+  // address and port cannot be told, or have a live connection already; it must not be used.
+  bool watch(int descriptor);
 
-  // The connection from this address, in digits; none if there is none.
+  // The connection from this address, in digits. None if there is none, or none any more: what is
+  // asked for must then be refused.
   std::shared_ptr<Connection> find(const std::string& host, std::uint16_t port);
+
+  // Counts a call that was refused because its connection was not found.
+  void count_refused_call() noexcept { ++refused_calls_; }
 
   // Around every call. A connection with too many of them is ended.
   void begin_call(Connection& connection);
@@ -98,7 +110,8 @@ class ConnectionGuard {
 
   struct Traffic;
 
-  static Address address_of(int descriptor);
+  static std::optional<Address> address_of(int descriptor);
+  static bool is_alive(const Connection& connection);
   static bool cut(Connection& connection);
   Judgement judge(Connection& connection, const Traffic& traffic, bool is_short, Time now) const;
 
@@ -108,6 +121,8 @@ class ConnectionGuard {
   std::atomic<std::uint64_t> ended_calls_ = 0;
   std::atomic<std::uint64_t> ended_strange_ = 0;
   std::atomic<std::uint64_t> ended_unread_ = 0;
+  std::atomic<std::uint64_t> refused_twins_ = 0;
+  std::atomic<std::uint64_t> refused_calls_ = 0;
   std::atomic<std::uint64_t> short_of_memory_ = 0;
 };
 

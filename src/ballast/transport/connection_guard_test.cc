@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <vector>
 
 #include "ballast/base/check.h"
 
@@ -79,6 +80,73 @@ class Pair {
   std::uint16_t port_ = 0;
 };
 
+// One listener on all addresses, and connections to several of them from one port of one address.
+class Twins {
+ public:
+  Twins() {
+    listening_ = socket(AF_INET, SOCK_STREAM, 0);
+    address_ = address_of(INADDR_ANY, 0);
+    BALLAST_CHECK(bind(listening_, raw(address_), sizeof(address_)) == 0, "can bind");
+    BALLAST_CHECK(listen(listening_, 4) == 0, "can listen");
+    socklen_t size = sizeof(address_);
+    getsockname(listening_, reinterpret_cast<sockaddr*>(&address_), &size);
+  }
+  ~Twins() {
+    for (const int descriptor : descriptors_) close(descriptor);
+    close(listening_);
+  }
+  Twins(const Twins&) = delete;
+  Twins& operator=(const Twins&) = delete;
+
+  // Connects to 127.0.0.`to`, always from the same port, and returns our end.
+  int connect_to(std::uint32_t to) {
+    const int peer = socket(AF_INET, SOCK_STREAM, 0);
+    const int yes = 1;
+    setsockopt(peer, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    sockaddr_in from = address_of(INADDR_LOOPBACK, port_);
+    socklen_t size = sizeof(from);
+    BALLAST_CHECK(bind(peer, raw(from), sizeof(from)) == 0, "can bind");
+    getsockname(peer, reinterpret_cast<sockaddr*>(&from), &size);
+    port_ = ntohs(from.sin_port);
+    const sockaddr_in target = address_of(INADDR_LOOPBACK - 1 + to, ntohs(address_.sin_port));
+    BALLAST_CHECK(connect(peer, raw(target), sizeof(target)) == 0, "can connect");
+    peer_ = peer;
+    descriptors_.push_back(peer);
+    descriptors_.push_back(accept4(listening_, nullptr, nullptr, SOCK_NONBLOCK));
+    return descriptors_.back();
+  }
+
+  // Drops the last connection at once, as a crash would.
+  void reset_last() {
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    setsockopt(peer_, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    std::erase(descriptors_, peer_);
+    close(peer_);
+  }
+  void send(const std::string& text) {
+    BALLAST_CHECK(::send(peer_, text.data(), text.size(), 0) == ssize_t(text.size()), "can send");
+  }
+  std::uint16_t port() const { return port_; }  // of the peer
+
+ private:
+  static sockaddr_in address_of(std::uint32_t host, std::uint16_t port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(host);
+    address.sin_port = htons(port);
+    return address;
+  }
+  static const sockaddr* raw(const sockaddr_in& address) {
+    return reinterpret_cast<const sockaddr*>(&address);
+  }
+
+  int listening_ = -1;
+  sockaddr_in address_{};
+  std::uint16_t port_ = 0;
+  int peer_ = -1;
+  std::vector<int> descriptors_;
+};
+
 class Guarded : public testing::Test {
  protected:
   Guarded() { guard.watch(pair.ours()); }
@@ -105,6 +173,40 @@ TEST_F(Guarded, ConnectionsAreFoundByTheirAddress) {
   EXPECT_TRUE(guard.find("::ffff:127.0.0.1", pair.port()));
   EXPECT_FALSE(guard.find("127.0.0.2", pair.port()));
   EXPECT_FALSE(guard.find("nonsense", pair.port()));
+}
+
+// gRPC would give calls of both the same name.
+TEST(ConnectionGuard, ASecondConnectionFromTheSamePortDoesNotHideTheFirst) {
+  ConnectionGuard guard({.strange_bytes_max = 10'000});
+  Twins twins;
+  const int first = twins.connect_to(1), second = twins.connect_to(2);
+  EXPECT_TRUE(guard.watch(first));
+  const auto watched = guard.find("127.0.0.1", twins.port());
+  EXPECT_FALSE(guard.watch(second));
+  EXPECT_EQ(guard.find("127.0.0.1", twins.port()), watched);
+  EXPECT_EQ(guard.counts().refused_twins, 1u);
+}
+
+TEST(ConnectionGuard, ADeadConnectionMakesPlaceAndTakesWhatItSentAlong) {
+  ConnectionGuard guard({.strange_bytes_max = 10'000});
+  Twins twins;
+  const int first = twins.connect_to(1);
+  EXPECT_TRUE(guard.watch(first));
+  twins.send(std::string(5'000, 'x'));
+  twins.reset_last();
+  const int second = twins.connect_to(2);
+  EXPECT_TRUE(guard.watch(second));
+  char byte = 0;
+  EXPECT_LE(recv(first, &byte, 1, MSG_DONTWAIT), 0);  // nothing for gRPC to read
+  EXPECT_TRUE(guard.find("127.0.0.1", twins.port()));
+  EXPECT_EQ(guard.counts().refused_twins, 0u);
+}
+
+TEST(ConnectionGuard, WhatIsNotConnectedIsNotWatched) {
+  ConnectionGuard guard({});
+  const int lonely = socket(AF_INET, SOCK_STREAM, 0);
+  EXPECT_FALSE(guard.watch(lonely));
+  close(lonely);
 }
 
 TEST_F(Guarded, TooManyCallsAtATimeEndAConnection) {

@@ -1,6 +1,7 @@
 #pragma once
 // Shows every call of a server to its guard, of whatever method: gRPC's own health service and
-// methods that do not exist cost as much as others.
+// methods that do not exist cost as much as others. A call whose connection the guard does not
+// know, because it has just ended it, is cancelled.
 
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/support/server_interceptor.h>
@@ -52,7 +53,11 @@ class CallWatch final : public grpc::experimental::ServerInterceptorFactoryInter
     made_.take();
     grpc::ServerContextBase& context = *call->server_context();
     auto connection = connection_of(guard_, context.peer());
-    if (!connection) return nullptr;
+    if (!connection) {
+      guard_.count_refused_call();
+      context.TryCancel();
+      return nullptr;
+    }
     if (metadata_bytes(context) > metadata_bytes_max_) guard_.end(*connection);
     return new WatchedCall(guard_, std::move(connection));
   }

@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <mutex>
@@ -153,7 +154,10 @@ class NetworkServer::Body {
   }
 
   void take(int descriptor) {
-    guard_.watch(descriptor);
+    if (!guard_.watch(descriptor)) {
+      close(descriptor);
+      return;
+    }
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     connection.fd = descriptor;
     service_.on_connection();

@@ -13,8 +13,8 @@ namespace {
 // Turns a stream away before it has cost anything.
 class Refusal final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  explicit Refusal(const std::string& message) {
-    Finish({grpc::StatusCode::PERMISSION_DENIED, message});
+  explicit Refusal(grpc::Status status) {
+    Finish(std::move(status));
     begun_.give();  // gRPC has not seen us yet
   }
   void OnDone() override {
@@ -64,11 +64,17 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Service::Train(
   auto identity = identify(desk_.options, *desk_.exchange, *context);
   if (!identity) {
     ++desk_.streams_refused;
-    return new Refusal(identity.error().message);
+    return new Refusal({grpc::StatusCode::PERMISSION_DENIED, identity.error().message});
+  }
+  auto connection = connection_of(*desk_.guard, context->peer());
+  if (!connection) {
+    ++desk_.streams_refused;
+    return new Refusal({grpc::StatusCode::UNAVAILABLE, "the connection was ended"});
   }
   ++desk_.streams_opened;
   trust_(host_of(context->peer()));
-  const auto session = std::make_shared<Session>(desk_, *context, *std::move(identity));
+  const auto session =
+      std::make_shared<Session>(desk_, *context, std::move(connection), *std::move(identity));
   {
     const std::lock_guard lock(mutex_);
     sessions_.emplace(session.get(), session);

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "ballast/transport/grpc/flow.h"
-#include "ballast/transport/grpc/peer_address.h"
 #include "ballast/wire/limits.h"
 
 namespace ballast::transport {
@@ -38,11 +37,12 @@ grpc::Status status_of(Close why) {
 
 }  // namespace
 
-Session::Session(Desk& desk, grpc::CallbackServerContext& context, StreamIdentity identity)
+Session::Session(Desk& desk, grpc::CallbackServerContext& context,
+                 std::shared_ptr<ConnectionGuard::Connection> connection, StreamIdentity identity)
     : desk_(desk),
       context_(context),
       identity_(std::move(identity)),
-      connection_(connection_of(*desk.guard, context.peer())),
+      connection_(std::move(connection)),
       phase_since_(Clock::now()) {}
 
 void Session::start() {
@@ -123,7 +123,7 @@ Session::Handled Session::on_join(const v1::Join& join) {
     enter_locked(Phase::kWaiting);
   }
   has_joined_ = true;
-  if (connection_) desk_.guard->join(*connection_);
+  desk_.guard->join(*connection_);
   desk_.exchange->join(identity_.worker, shared_from_this(),
                        join.is_fresh() ? server::Memory::kFresh : server::Memory::kKept);
   return {};
@@ -289,7 +289,7 @@ void Session::OnDone() {
   over_.take();
   const std::shared_ptr<Session> self = shared_from_this();
   if (has_joined_) {
-    if (connection_) desk_.guard->leave(*connection_);
+    desk_.guard->leave(*connection_);
     desk_.exchange->end(identity_.worker, self, has_left_);
   }
   desk_.on_done(this);

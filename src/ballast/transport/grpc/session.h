@@ -61,7 +61,8 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
                       public Peer,
                       public std::enable_shared_from_this<Session> {
  public:
-  Session(Desk& desk, grpc::CallbackServerContext& context, StreamIdentity identity);
+  Session(Desk& desk, grpc::CallbackServerContext& context,
+          std::shared_ptr<ConnectionGuard::Connection> connection, StreamIdentity identity);
 
   // Reads the first message. Requires: a shared_ptr owns this.
   void start();
@@ -119,7 +120,6 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   Desk& desk_;
   grpc::CallbackServerContext& context_;
   const StreamIdentity identity_;
-  // None if the connection is gone already.
   const std::shared_ptr<ConnectionGuard::Connection> connection_;
 
   Handoff begun_;  // from start() to each reaction
