@@ -187,6 +187,11 @@ bool Http2Connection::wait_for_end() {
   return is_ended_ || is_closed_;
 }
 
+void Http2Connection::set_window(std::uint32_t bytes) {
+  put_frame(kSettings, 0, 0, big_endian(4, 2) + big_endian(bytes, 4));
+  if (bytes > 0) put_frame(kWindowUpdate, 0, 0, big_endian(1u << 30, 4));
+}
+
 void Http2Connection::reset() { put_frame(kReset, 0, stream_, big_endian(kCancel, 4)); }
 
 bool Http2Connection::wait_for_close() {

@@ -59,6 +59,9 @@ class Http2Connection {
   // Reads on until the server has ended the stream or the connection. False if it does not.
   bool wait_for_end();
 
+  // How many bytes of each stream the server may send unasked; if any, very many of all together.
+  void set_window(std::uint32_t bytes);
+
   // Gives the stream up from this side.
   void reset();
 

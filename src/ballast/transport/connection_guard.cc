@@ -124,11 +124,11 @@ std::shared_ptr<ConnectionGuard::Connection> ConnectionGuard::find(const std::st
 }
 
 void ConnectionGuard::begin_call(Connection& connection) {
-  if (++connection.call_count_ > limits_.calls_max) end(connection);
+  if (++connection.call_count_ > limits_.calls_max) end(connection, Ending::kCalls);
 }
 
-void ConnectionGuard::end(Connection& connection) {
-  if (cut(connection)) ++ended_calls_;
+void ConnectionGuard::end(Connection& connection, Ending why) {
+  if (cut(connection)) ++(why == Ending::kCalls ? ended_calls_ : ended_models_);
 }
 
 // Connecting to nowhere resets the connection and drops what was received and not yet read, which
@@ -188,6 +188,7 @@ GuardCounts ConnectionGuard::counts() const noexcept {
   return {.ended_calls = ended_calls_,
           .ended_strange = ended_strange_,
           .ended_unread = ended_unread_,
+          .ended_models = ended_models_,
           .refused_twins = refused_twins_,
           .refused_calls = refused_calls_,
           .short_of_memory = short_of_memory_};

@@ -43,11 +43,14 @@ struct GuardCounts {
   std::uint64_t ended_calls = 0;      // by the first rule
   std::uint64_t ended_strange = 0;    // by the second
   std::uint64_t ended_unread = 0;     // by the third
+  std::uint64_t ended_models = 0;     // for models that the peer does not take (model_loans.h)
   std::uint64_t refused_twins = 0;    // connections whose address and port had one already
   std::uint64_t refused_calls = 0;    // of which the connection was not found
   std::uint64_t short_of_memory = 0;  // looks that found it short and nobody to blame
 
-  std::uint64_t ended() const noexcept { return ended_calls + ended_strange + ended_unread; }
+  std::uint64_t ended() const noexcept {
+    return ended_calls + ended_strange + ended_unread + ended_models;
+  }
 };
 
 class ConnectionGuard {
@@ -94,8 +97,9 @@ class ConnectionGuard {
   void join(Connection& connection) noexcept { ++connection.joined_count_; }
   void leave(Connection& connection) noexcept { --connection.joined_count_; }
 
-  // Ends a connection that has broken another limit of a call.
-  void end(Connection& connection);
+  // Why somebody else wants a connection ended.
+  enum class Ending : std::uint8_t { kCalls, kModels };
+  void end(Connection& connection, Ending why);
 
   // To be called often: what comes between two looks is what the limits can be exceeded by.
   //
@@ -121,6 +125,7 @@ class ConnectionGuard {
   std::atomic<std::uint64_t> ended_calls_ = 0;
   std::atomic<std::uint64_t> ended_strange_ = 0;
   std::atomic<std::uint64_t> ended_unread_ = 0;
+  std::atomic<std::uint64_t> ended_models_ = 0;
   std::atomic<std::uint64_t> refused_twins_ = 0;
   std::atomic<std::uint64_t> refused_calls_ = 0;
   std::atomic<std::uint64_t> short_of_memory_ = 0;

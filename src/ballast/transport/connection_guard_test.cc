@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ballast/base/check.h"
+#include "ballast/transport/test_sockets.h"
 
 namespace ballast::transport {
 namespace {
@@ -18,67 +19,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::uint64_t kBudget = 1'000;
-
-// A connection over loopback, both ends of it.
-class Pair {
- public:
-  Pair() {
-    const int listening = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    auto* const raw = reinterpret_cast<sockaddr*>(&address);
-    BALLAST_CHECK(bind(listening, raw, size) == 0 && listen(listening, 1) == 0, "can listen");
-    getsockname(listening, raw, &size);
-    peer_ = socket(AF_INET, SOCK_STREAM, 0);
-    const int little = 1 << 14;
-    setsockopt(peer_, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little));
-    BALLAST_CHECK(connect(peer_, raw, size) == 0, "can connect");
-    ours_ = accept4(listening, raw, &size, SOCK_NONBLOCK);
-    port_ = ntohs(address.sin_port);
-    close(listening);
-  }
-  ~Pair() {
-    close(peer_);
-    close(ours_);
-  }
-  Pair(const Pair&) = delete;
-  Pair& operator=(const Pair&) = delete;
-
-  int ours() const { return ours_; }
-  std::uint16_t port() const { return port_; }  // of the peer
-
-  // The peer sends, and we take it.
-  void receive(std::size_t bytes) {
-    std::string text(bytes, 'x');
-    BALLAST_CHECK(send(peer_, text.data(), bytes, 0) == ssize_t(bytes), "can send");
-    BALLAST_CHECK(recv(ours_, text.data(), bytes, MSG_WAITALL) > 0, "can receive");
-  }
-  // We send until nothing moves any more.
-  void fill() {
-    const std::string text(1 << 16, 'x');
-    for (bool has_moved = true; has_moved; usleep(60'000)) {
-      has_moved = false;
-      while (send(ours_, text.data(), text.size(), MSG_NOSIGNAL) > 0) has_moved = true;
-    }
-  }
-  // The peer takes some of it.
-  void read_some() {
-    std::string text(1 << 20, '\0');
-    for (int i = 0; i < 8; ++i) recv(peer_, text.data(), text.size(), MSG_DONTWAIT);
-    usleep(20'000);  // for the acknowledgement
-  }
-  bool is_ended() {
-    char byte = 0;
-    return recv(ours_, &byte, 1, MSG_DONTWAIT | MSG_PEEK) <= 0 && errno != EAGAIN;
-  }
-
- private:
-  int peer_ = -1;
-  int ours_ = -1;
-  std::uint16_t port_ = 0;
-};
 
 // One listener on all addresses, and connections to several of them from one port of one address.
 class Twins {
@@ -164,7 +104,7 @@ class Guarded : public testing::Test {
                          .strange_bytes_per_second = 1'000,
                          .unread_bytes_max = 5'000,
                          .memory_bytes_max = kBudget}};
-  Pair pair;
+  SocketPair pair;
   ConnectionGuard::Time now{seconds(1'000'000)};
 };
 
@@ -307,9 +247,9 @@ TEST_F(Guarded, WhoReadsSlowlyIsNotEnded) {
 
 TEST_F(Guarded, WhatHasBecomeOfADescriptorIsLeftAlone) {
   const auto shared = connection();
-  const Pair other;
+  const SocketPair other;
   ASSERT_EQ(dup2(other.ours(), pair.ours()), pair.ours());  // closed, and its number given anew
-  guard.end(*shared);
+  guard.end(*shared, ConnectionGuard::Ending::kCalls);
   EXPECT_FALSE(pair.is_ended());
   EXPECT_EQ(guard.counts().ended(), 0u);
 }

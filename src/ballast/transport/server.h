@@ -41,12 +41,16 @@ struct NetworkLimits {
   std::size_t connections_max = 1024;
   std::size_t connections_per_address_max = 256;
   int streams_per_connection_max = 4;
+  std::size_t streams_per_worker_max = 4;  // when another one begins, the oldest is ended
   std::size_t memory_bytes_max = std::size_t{256} << 20;  // of all that gRPC buffers
   int metadata_bytes_max = 8192;
   std::chrono::milliseconds handshake_max{10'000};  // TLS, HTTP/2, and again for the join
   // A transfer may take grace + bytes / rate; slower streams are dropped.
   std::chrono::milliseconds stall_grace{20'000};
   std::uint64_t bytes_per_second_min = 64 * 1024;
+  // For the last words of a stream that the server ends; then it is cancelled, and a connection
+  // that still holds a model of it after so long again is reset.
+  std::chrono::milliseconds farewell_max{2'000};
   std::chrono::milliseconds connection_idle_max{60'000};  // without a stream
   // Of a connection on which no worker has joined, at once; a join takes a few thousand.
   std::uint64_t strange_bytes_max = 32 * 1024;
@@ -70,9 +74,11 @@ struct NetworkCounts {
   ListenerCounts connections;
   GuardCounts guard;
   std::uint64_t streams_opened = 0;
+  std::uint64_t streams_open = 0;     // now
   std::uint64_t streams_refused = 0;  // unknown or revoked
   std::uint64_t streams_stalled = 0;
-  std::uint64_t joins_refused = 0;  // another protocol or another network
+  std::uint64_t streams_surplus = 0;  // ended because their worker opened too many
+  std::uint64_t joins_refused = 0;    // another protocol or another network
 };
 
 class NetworkServer {

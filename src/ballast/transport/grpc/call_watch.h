@@ -58,7 +58,9 @@ class CallWatch final : public grpc::experimental::ServerInterceptorFactoryInter
       context.TryCancel();
       return nullptr;
     }
-    if (metadata_bytes(context) > metadata_bytes_max_) guard_.end(*connection);
+    if (metadata_bytes(context) > metadata_bytes_max_) {
+      guard_.end(*connection, ConnectionGuard::Ending::kCalls);
+    }
     return new WatchedCall(guard_, std::move(connection));
   }
 

@@ -78,12 +78,16 @@ class NetworkServer::Body {
   Body(const NetworkServerOptions& options, wire::Mac mac, server::Coordinator coordinator,
        ExchangeOptions exchange_options)
       : guard_(guard_limits(options)),
+        worker_count_(coordinator.options().names.size()),
+        loans_(worker_count_, guard_),
         exchange_(std::move(coordinator), std::move(exchange_options)),
-        service_(desk_, [this](const std::string& host) { listener_->trust(host); }) {
+        service_(desk_, worker_count_,
+                 [this](const std::string& host) { listener_->trust(host); }) {
     desk_.options = options;
     desk_.mac = std::move(mac);
     desk_.exchange = &exchange_;
     desk_.guard = &guard_;
+    desk_.loans = &loans_;
   }
   ~Body() { stop(Close::kStopping); }
 
@@ -125,12 +129,14 @@ class NetworkServer::Body {
     service_.on_shutdown();
   }
 
-  NetworkCounts counts() const {
+  NetworkCounts counts() {
     return {.connections = listener_->counts(),
             .guard = guard_.counts(),
             .streams_opened = desk_.streams_opened,
+            .streams_open = service_.sessions().size(),
             .streams_refused = desk_.streams_refused,
             .streams_stalled = desk_.streams_stalled,
+            .streams_surplus = desk_.streams_surplus,
             .joins_refused = desk_.joins_refused};
   }
 
@@ -167,6 +173,7 @@ class NetworkServer::Body {
   void sweep() {
     std::unique_lock lock(mutex_);
     for (int round = 0; !wake_.wait_for(lock, kSweepEvery, [&] { return is_stopping_; }); ++round) {
+      loans_.recall(Clock::now() - 2 * desk_.options.limits.farewell_max);
       for (const auto& session : service_.sessions()) {
         session->end_if_stalled(Clock::now());
         if (round % kSweepsPerIdentification == 0) session->end_if_revoked();
@@ -184,6 +191,8 @@ class NetworkServer::Body {
   }
 
   ConnectionGuard guard_;
+  const std::size_t worker_count_;
+  ModelLoans loans_;
   Desk desk_;
   Exchange exchange_;
   Service service_;

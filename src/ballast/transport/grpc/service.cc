@@ -50,12 +50,27 @@ Result<StreamIdentity> identify(const NetworkServerOptions& options, const Excha
 
 }  // namespace
 
-Service::Service(Desk& desk, Trust trust) : desk_(desk), trust_(std::move(trust)) {
+Service::Service(Desk& desk, std::size_t worker_count, Trust trust)
+    : desk_(desk), trust_(std::move(trust)), sessions_(worker_count) {
   desk_.on_done = [this](Session* session) {
     const Reaction reaction(connected_, shut_down_);
     const std::lock_guard lock(mutex_);
-    sessions_.erase(session);
+    std::erase_if(sessions_[session->worker()],
+                  [&](const auto& other) { return other.get() == session; });
   };
+}
+
+// The newest streams stay: a worker that lost its connection comes back before the server knows.
+void Service::add(const std::shared_ptr<Session>& session) {
+  std::shared_ptr<Session> surplus;
+  {
+    const std::lock_guard lock(mutex_);
+    auto& own = sessions_[session->worker()];
+    own.push_back(session);
+    const std::size_t max = desk_.options.limits.streams_per_worker_max;
+    if (own.size() > max) surplus = own[own.size() - 1 - max];
+  }
+  if (surplus) surplus->end_as_surplus();
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Service::Train(
@@ -75,10 +90,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Service::Train(
   trust_(host_of(context->peer()));
   const auto session =
       std::make_shared<Session>(desk_, *context, std::move(connection), *std::move(identity));
-  {
-    const std::lock_guard lock(mutex_);
-    sessions_.emplace(session.get(), session);
-  }
+  add(session);
   session->start();
   return session.get();
 }
@@ -86,7 +98,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Service::Train(
 std::vector<std::shared_ptr<Session>> Service::sessions() {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<Session>> all;
-  for (const auto& [pointer, session] : sessions_) all.push_back(session);
+  for (const auto& own : sessions_) all.insert(all.end(), own.begin(), own.end());
   return all;
 }
 

@@ -10,7 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "ballast/transport/grpc/handoff.h"
@@ -26,7 +25,7 @@ class Service final
   using Trust = std::function<void(const std::string& host)>;
 
   // `trust` is told where enrolled workers come from.
-  Service(Desk& desk, Trust trust);
+  Service(Desk& desk, std::size_t worker_count, Trust trust);
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Train(
       grpc::CallbackServerContext* context) override;
@@ -39,12 +38,14 @@ class Service final
   std::vector<std::shared_ptr<Session>> sessions();
 
  private:
+  void add(const std::shared_ptr<Session>& session);
+
   Desk& desk_;
   Trust trust_;
   Handoff connected_;
   Handoff shut_down_;
   std::mutex mutex_;
-  std::unordered_map<Session*, std::shared_ptr<Session>> sessions_;
+  std::vector<std::vector<std::shared_ptr<Session>>> sessions_;  // of each worker, oldest first
 };
 
 }  // namespace ballast::transport

@@ -175,11 +175,17 @@ void Session::deliver(Delivery delivery) {
   const std::lock_guard lock(mutex_);
   if (end_) return;
   enter_locked(Phase::kSending);
-  outbox_.model = {};
+  outbox_.model.reset();
+  outbox_.has_model = false;
   if (delivery.verdict) {
     outbox_.verdict.emplace();
     outbox_.verdict->set_verdict(static_cast<std::uint32_t>(*delivery.verdict));
     outbox_.verdict->set_staleness(delivery.staleness);
+  }
+  if (delivery.next) {
+    outbox_.model = desk_.loans->lend(identity_.worker, delivery.next->model, connection_);
+    outbox_.lent = outbox_.model;
+    delivery.next->model.values.reset();
   }
   outbox_.assignment = std::move(delivery.next);
   if (!is_writing_) write_next();
@@ -190,6 +196,7 @@ void Session::close(Close why) {
   if (end_) return;
   if (why != Close::kComeBack) return finish(status_of(why));
   outbox_.has_come_back = true;
+  ending_since_ = Clock::now();
   if (!is_writing_) write_next();
 }
 
@@ -200,7 +207,8 @@ void Session::write_next() {
   } else if (outbox_.has_come_back) {
     finish(grpc::Status::OK);
   } else if (phase_ == Phase::kSending) {
-    enter_locked(outbox_.model.values ? Phase::kComputing : Phase::kWaiting);
+    outbox_.model.reset();
+    enter_locked(outbox_.has_model ? Phase::kComputing : Phase::kWaiting);
   }
 }
 
@@ -212,8 +220,8 @@ bool Session::fill_outgoing() {
     *message.mutable_verdict() = *std::exchange(outbox_.verdict, std::nullopt);
   } else if (outbox_.assignment) {
     const server::Assignment assignment = *std::exchange(outbox_.assignment, std::nullopt);
-    outbox_.model = assignment.model;
-    outbox_.chunks = wire::PayloadWriter(*assignment.model.values, {}, model_encoding_);
+    outbox_.has_model = true;
+    outbox_.chunks = wire::PayloadWriter(outbox_.model->values(), {}, model_encoding_);
     *message.mutable_model() = header_of(assignment);
   } else if (!outbox_.chunks.is_done()) {
     fill_chunk();
@@ -232,7 +240,7 @@ bool Session::fill_outgoing() {
 void Session::fill_chunk() {
   const wire::Chunk chunk = outbox_.chunks.next();
   const bool is_in_place = model_encoding_ == wire::Encoding::kFloat32;
-  outgoing_ = frame_of(chunk, is_in_place ? outbox_.model.values : nullptr);
+  outgoing_ = frame_of(chunk, is_in_place ? outbox_.model : nullptr);
   outgoing_chunk_bytes_ = chunk.size();
 }
 
@@ -270,13 +278,18 @@ void Session::OnWriteDone(bool ok) {
 void Session::finish(grpc::Status status) {
   if (end_) return;
   end_ = std::move(status);
+  if (!ending_since_) ending_since_ = Clock::now();
+  outbox_.assignment.reset();
+  outbox_.chunks = {};
+  outbox_.model.reset();
+  if (const auto lent = outbox_.lent.lock()) desk_.loans->set_over(*lent, *ending_since_);
   if (!is_writing_) Finish(*end_);
 }
 
 // Does not wait for a peer that does not read.
 void Session::finish_now(grpc::Status status) {
   finish(std::move(status));
-  if (is_writing_) context_.TryCancel();
+  if (is_writing_ && !is_over_) context_.TryCancel();
 }
 
 void Session::OnCancel() {
@@ -287,6 +300,10 @@ void Session::OnCancel() {
 
 void Session::OnDone() {
   over_.take();
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
   const std::shared_ptr<Session> self = shared_from_this();
   if (has_joined_) {
     desk_.guard->leave(*connection_);
@@ -297,9 +314,16 @@ void Session::OnDone() {
 
 void Session::end_if_stalled(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  if (!is_stalled(now)) return;
+  if (is_over_ || !is_stalled(now)) return;
   if (!end_) ++desk_.streams_stalled;
-  finish_now({StatusCode::DEADLINE_EXCEEDED, "too slow; the stream was dropped"});
+  finish({StatusCode::DEADLINE_EXCEEDED, "too slow; the stream was dropped"});
+  context_.TryCancel();
+}
+
+void Session::end_as_surplus() {
+  ++desk_.streams_surplus;
+  const std::lock_guard lock(mutex_);
+  finish_now({StatusCode::RESOURCE_EXHAUSTED, "this worker has opened too many streams"});
 }
 
 void Session::end_if_revoked() {
@@ -310,6 +334,7 @@ void Session::end_if_revoked() {
 
 bool Session::is_stalled(Clock::time_point now) const {
   const NetworkLimits& limits = desk_.options.limits;
+  if (ending_since_ && now - *ending_since_ > limits.farewell_max) return true;
   const auto elapsed = now - phase_since_;
   switch (phase_) {
     case Phase::kJoining:
@@ -335,7 +360,7 @@ bool Session::is_revoked() const {
 // last of it is gone.
 Session::Phase Session::turn() {
   const std::lock_guard lock(mutex_);
-  const bool is_drained = outbox_.model.values && !outbox_.assignment && outbox_.chunks.is_done();
+  const bool is_drained = outbox_.has_model && !outbox_.assignment && outbox_.chunks.is_done();
   return phase_ == Phase::kSending && is_drained ? Phase::kComputing : phase_;
 }
 
