@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::uint64_t kBudget = 1'000;
+constexpr ConnectionGuard::Time kStart{seconds(1'000'000)};
 
 // One listener on all addresses, and connections to several of them from one port of one address.
 class Twins {
@@ -89,7 +91,7 @@ class Twins {
 
 class Guarded : public testing::Test {
  protected:
-  Guarded() { guard.watch(pair.ours()); }
+  Guarded() { EXPECT_TRUE(guard.watch(pair.ours(), kStart)); }
 
   void look_after(milliseconds time, std::uint64_t resident = 0) {
     now += time;
@@ -99,13 +101,14 @@ class Guarded : public testing::Test {
     return guard.find("127.0.0.1", pair.port());
   }
 
-  ConnectionGuard guard{{.calls_max = 2,
+  ConnectionGuard guard{{.idle_max = std::chrono::hours(1),
+                         .calls_max = 2,
                          .strange_bytes_max = 10'000,
                          .strange_bytes_per_second = 1'000,
                          .unread_bytes_max = 5'000,
                          .memory_bytes_max = kBudget}};
   SocketPair pair;
-  ConnectionGuard::Time now{seconds(1'000'000)};
+  ConnectionGuard::Time now = kStart;
 };
 
 TEST_F(Guarded, ConnectionsAreFoundByTheirAddress) {
@@ -120,9 +123,9 @@ TEST(ConnectionGuard, ASecondConnectionFromTheSamePortDoesNotHideTheFirst) {
   ConnectionGuard guard({.strange_bytes_max = 10'000});
   Twins twins;
   const int first = twins.connect_to(1), second = twins.connect_to(2);
-  EXPECT_TRUE(guard.watch(first));
+  EXPECT_TRUE(guard.watch(first, kStart));
   const auto watched = guard.find("127.0.0.1", twins.port());
-  EXPECT_FALSE(guard.watch(second));
+  EXPECT_FALSE(guard.watch(second, kStart));
   EXPECT_EQ(guard.find("127.0.0.1", twins.port()), watched);
   EXPECT_EQ(guard.counts().refused_twins, 1u);
 }
@@ -131,11 +134,11 @@ TEST(ConnectionGuard, ADeadConnectionMakesPlaceAndTakesWhatItSentAlong) {
   ConnectionGuard guard({.strange_bytes_max = 10'000});
   Twins twins;
   const int first = twins.connect_to(1);
-  EXPECT_TRUE(guard.watch(first));
+  EXPECT_TRUE(guard.watch(first, kStart));
   twins.send(std::string(5'000, 'x'));
   twins.reset_last();
   const int second = twins.connect_to(2);
-  EXPECT_TRUE(guard.watch(second));
+  EXPECT_TRUE(guard.watch(second, kStart));
   char byte = 0;
   EXPECT_LE(recv(first, &byte, 1, MSG_DONTWAIT), 0);  // nothing for gRPC to read
   EXPECT_TRUE(guard.find("127.0.0.1", twins.port()));
@@ -145,7 +148,7 @@ TEST(ConnectionGuard, ADeadConnectionMakesPlaceAndTakesWhatItSentAlong) {
 TEST(ConnectionGuard, WhatIsNotConnectedIsNotWatched) {
   ConnectionGuard guard({});
   const int lonely = socket(AF_INET, SOCK_STREAM, 0);
-  EXPECT_FALSE(guard.watch(lonely));
+  EXPECT_FALSE(guard.watch(lonely, kStart));
   close(lonely);
 }
 
@@ -188,7 +191,7 @@ TEST_F(Guarded, WorkersMaySendAsMuchAsTheyLikeAndForAWhileAfterwards) {
   guard.join(*shared);
   pair.receive(100'000);
   look_after(milliseconds(10), kBudget + 1);
-  guard.leave(*shared);
+  guard.leave(*shared, now);
   pair.receive(100'000);
   look_after(seconds(1), kBudget + 1);
   EXPECT_FALSE(pair.is_ended());
@@ -252,6 +255,102 @@ TEST_F(Guarded, WhatHasBecomeOfADescriptorIsLeftAlone) {
   guard.end(*shared, ConnectionGuard::Ending::kCalls);
   EXPECT_FALSE(pair.is_ended());
   EXPECT_EQ(guard.counts().ended(), 0u);
+}
+
+// Connections from several addresses of this machine to one guard.
+class Crowd : public testing::Test {
+ protected:
+  SocketPair& knock(const char* from = "127.0.0.1") {
+    pairs.push_back(std::make_unique<SocketPair>(from));
+    now += milliseconds(1);
+    is_taken = guard.watch(pairs.back()->ours(), now);
+    return *pairs.back();
+  }
+  void join(const SocketPair& pair, const char* from = "127.0.0.1") {
+    guard.join(*guard.find(from, pair.port()));
+  }
+
+  ConnectionGuard guard{{.connections_max = 8,
+                         .strangers_max = 6,
+                         .strangers_per_address_max = 3,
+                         .idle_max = seconds(10)}};
+  std::vector<std::unique_ptr<SocketPair>> pairs;
+  bool is_taken = false;
+  ConnectionGuard::Time now = kStart;
+};
+
+TEST_F(Crowd, TheOldestStrangerOfAnAddressMakesPlace) {
+  for (int i = 0; i < 10; ++i) {
+    knock();
+    EXPECT_TRUE(is_taken);
+  }
+  for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(pairs[i]->is_ended(), i < 7) << i;
+  EXPECT_EQ(guard.counts().ended_displaced, 7u);
+  EXPECT_EQ(guard.counts().ended(), 0u);  // nobody broke a rule
+}
+
+TEST_F(Crowd, WorkersAreNeverDisplaced) {
+  SocketPair& worker = knock();
+  join(worker);
+  for (int i = 0; i < 10; ++i) knock();
+  EXPECT_FALSE(worker.is_ended());
+  guard.leave(*guard.find("127.0.0.1", worker.port()), now);
+  knock();
+  EXPECT_FALSE(worker.is_ended());  // others have been strangers for longer
+  for (int i = 0; i < 3; ++i) knock();
+  EXPECT_TRUE(worker.is_ended());
+}
+
+TEST_F(Crowd, TheMostCrowdedAddressPaysForOthers) {
+  SocketPair& lonely = knock("127.0.0.2");
+  for (const char* from : {"127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.6"}) {
+    knock(from);
+    EXPECT_TRUE(is_taken);
+  }
+  SocketPair& first = knock("127.0.0.7");
+  EXPECT_EQ(guard.counts().ended_displaced, 0u);
+  knock("127.0.0.7");  // some address of one has to go, and then that with two
+  EXPECT_EQ(guard.counts().ended_displaced, 1u);
+  if (!first.is_ended()) {
+    knock("127.0.0.8");
+    EXPECT_TRUE(first.is_ended());
+  }
+  (void)lonely;
+}
+
+TEST_F(Crowd, WhenWorkersHaveAllConnectionsNobodyMakesPlace) {
+  for (int i = 0; i < 8; ++i) join(knock());
+  EXPECT_TRUE(is_taken);
+  knock();
+  EXPECT_FALSE(is_taken);
+  EXPECT_EQ(guard.counts().refused_full, 1u);
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_FALSE(pairs[i]->is_ended());
+}
+
+TEST_F(Crowd, IdleStrangersAreEndedAndBusyOnesNot) {
+  SocketPair &idle = knock(), &watching = knock(), &working = knock();
+  const auto call = guard.find("127.0.0.1", watching.port());
+  guard.begin_call(*call);
+  join(working);
+  guard.look(0, now + seconds(11));
+  EXPECT_TRUE(idle.is_ended());
+  EXPECT_FALSE(watching.is_ended());
+  EXPECT_FALSE(working.is_ended());
+  EXPECT_EQ(guard.counts().ended_idle, 1u);
+}
+
+TEST_F(Crowd, CertificatesThatAreNoLongerGoodEndConnections) {
+  SocketPair &good = knock(), &bad = knock(), &silent = knock();
+  guard.set_certificate(guard.find("127.0.0.1", good.port()), "good");
+  guard.set_certificate(guard.find("127.0.0.1", bad.port()), "bad");
+  const auto is_good = [](const std::string& certificate) { return certificate == "good"; };
+  guard.end_denied(is_good, now);
+  EXPECT_FALSE(bad.is_ended());  // its calls are being told
+  guard.end_denied(is_good, now + seconds(1));
+  EXPECT_TRUE(bad.is_ended());
+  EXPECT_FALSE(good.is_ended());
+  EXPECT_FALSE(silent.is_ended());
+  EXPECT_EQ(guard.counts().ended_denied, 1u);
 }
 
 }  // namespace

@@ -96,6 +96,17 @@ void Exchange::end(std::uint32_t worker, std::shared_ptr<Peer> peer, bool has_le
   mail.ended.push_back({.peer = std::move(peer), .has_left = has_left});
 }
 
+void Exchange::revoke(std::uint32_t worker) {
+  std::shared_ptr<Peer> displaced;
+  {
+    const std::lock_guard lock(mutex_);
+    Mailbox& mail = open_mailbox(worker);
+    mail.is_revoked = true;
+    displaced = std::exchange(mail.joining, nullptr);
+  }
+  if (displaced) displaced->close(Close::kRevoked);
+}
+
 void Exchange::inspect(std::function<void(const server::Coordinator&)> look) {
   std::promise<void> done;
   {
@@ -160,6 +171,7 @@ void Exchange::handle_mail(std::uint32_t worker) {
   for (std::size_t i = 0; i < mail.refusals.size(); ++i) {
     note_refusals(worker, static_cast<Verdict>(i), mail.refusals[i]);
   }
+  if (mail.is_revoked) handle_revocation(worker);
   if (mail.submitted && !silenced_) handle_update(worker, mail);
   for (const Ended& ended : mail.ended) handle_end(worker, ended);
   if (mail.joining) handle_join(worker, std::move(mail));
@@ -222,6 +234,13 @@ void Exchange::handle_end(std::uint32_t worker, const Ended& ended) {
     coordinator_.on_disconnect(worker, now());
   }
   note(worker, ended.has_left ? MemberEvent::kLeft : MemberEvent::kGone);
+}
+
+void Exchange::handle_revocation(std::uint32_t worker) {
+  if (silenced_) return;
+  part(worker, Close::kRevoked);
+  coordinator_.on_leave(worker);
+  note(worker, MemberEvent::kRevoked);
 }
 
 void Exchange::handle_join(std::uint32_t worker, Mailbox mail) {

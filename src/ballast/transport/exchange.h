@@ -49,7 +49,8 @@ enum class MemberEvent : std::uint8_t {
   kReleased,
   kGone,
   kLeft,
-  kEvicted
+  kEvicted,
+  kRevoked
 };
 
 // Called on the state thread, so they may read the Coordinator and delay everything else.
@@ -103,6 +104,10 @@ class Exchange {
   // The stream has ended; with `has_left` the worker said good-bye before.
   void end(std::uint32_t worker, std::shared_ptr<Peer> peer, bool has_left);
 
+  // The worker's certificate was revoked: its stream is closed, its row leaves, and an update of it
+  // that waits is refused. A join that comes after this, under a new certificate, is a new life.
+  void revoke(std::uint32_t worker);
+
   // Runs the function on the state thread, after what was left there before, and waits for it.
   // Nothing happens after stop().
   void inspect(std::function<void(const server::Coordinator&)> look);
@@ -129,6 +134,7 @@ class Exchange {
     std::vector<Ended> ended;  // a stream ends once, so no more than there are streams
     std::shared_ptr<Peer> joining;
     server::Memory memory = server::Memory::kFresh;
+    bool is_revoked = false;  // before `joining`
     std::array<std::uint32_t, server::kVerdictCount> refusals{};
     bool is_queued = false;
   };
@@ -147,6 +153,7 @@ class Exchange {
   void handle_update(std::uint32_t worker, const Mailbox& mail);
   void fall_silent(Close why);
   void handle_end(std::uint32_t worker, const Ended& ended);
+  void handle_revocation(std::uint32_t worker);
   void handle_join(std::uint32_t worker, Mailbox mail);
   void tick();
   void release_held();

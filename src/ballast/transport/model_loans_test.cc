@@ -12,7 +12,7 @@ using std::chrono::seconds;
 class Lending : public testing::Test {
  protected:
   std::shared_ptr<ModelLoans::Loan> lend(std::uint32_t worker, SocketPair& pair) {
-    if (!guard.find("127.0.0.1", pair.port())) guard.watch(pair.ours());
+    if (!guard.find("127.0.0.1", pair.port())) guard.watch(pair.ours(), now);
     const server::Snapshot model{.version = 1,
                                  .values = std::make_shared<std::vector<float>>(3, 1.0f)};
     return loans.lend(worker, model, guard.find("127.0.0.1", pair.port()));

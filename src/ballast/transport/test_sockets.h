@@ -16,7 +16,8 @@ namespace ballast::transport {
 
 class SocketPair {
  public:
-  SocketPair() {
+  // All of 127.0.0.0/8 is this machine, so the peer may have any address of it.
+  explicit SocketPair(const char* from = "127.0.0.1") {
     const int listening = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -28,6 +29,10 @@ class SocketPair {
     peer_ = socket(AF_INET, SOCK_STREAM, 0);
     const int little = 1 << 14;
     setsockopt(peer_, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little));
+    sockaddr_in source{};
+    source.sin_family = AF_INET;
+    inet_pton(AF_INET, from, &source.sin_addr);
+    BALLAST_CHECK(bind(peer_, reinterpret_cast<sockaddr*>(&source), sizeof(source)) == 0, "bound");
     BALLAST_CHECK(connect(peer_, raw, size) == 0, "can connect");
     ours_ = accept4(listening, raw, &size, SOCK_NONBLOCK);
     port_ = ntohs(address.sin_port);

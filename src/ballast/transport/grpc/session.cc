@@ -25,6 +25,8 @@ grpc::Status status_of(Close why) {
       return {StatusCode::ABORTED, "a newer stream of this worker took over"};
     case Close::kEvicted:
       return {StatusCode::DEADLINE_EXCEEDED, "silent for too long; join again"};
+    case Close::kRevoked:
+      return status_of(Denied{.why = Denial::kRevoked, .detail = {}});
     case Close::kComeBack:
       return grpc::Status::OK;
     case Close::kFinished:
@@ -115,6 +117,7 @@ Session::Handled Session::on_join(const v1::Join& join) {
                : grpc::Status(StatusCode::FAILED_PRECONDITION, encoding.error().message);
   if (!status.ok()) {
     ++desk_.joins_refused;
+    desk_.notices->add(Notice::Kind::kJoinRefused, identity_.name, status.error_message());
     return tl::unexpected(std::move(status));
   }
   {
@@ -124,14 +127,17 @@ Session::Handled Session::on_join(const v1::Join& join) {
   }
   has_joined_ = true;
   desk_.guard->join(*connection_);
-  desk_.exchange->join(identity_.worker, shared_from_this(),
-                       join.is_fresh() ? server::Memory::kFresh : server::Memory::kKept);
+  desk_.on_join(shared_from_this(),
+                join.is_fresh() ? server::Memory::kFresh : server::Memory::kKept);
   return {};
 }
 
 Session::Handled Session::on_update_header(const v1::UpdateHeader& header) {
-  if (is_revoked()) {
-    return refusal(StatusCode::PERMISSION_DENIED, "the certificate was revoked");
+  if (!identity_.certificate.empty()) {
+    if (const auto name = desk_.certificates->check(identity_.certificate); !name) {
+      end_denied(name.error());
+      return tl::unexpected(status_of(name.error()));
+    }
   }
   auto ticket = wire::open_ticket(bytes_of(header.ticket()), desk_.options.run, desk_.mac);
   if (!ticket) {
@@ -306,7 +312,7 @@ void Session::OnDone() {
   }
   const std::shared_ptr<Session> self = shared_from_this();
   if (has_joined_) {
-    desk_.guard->leave(*connection_);
+    desk_.guard->leave(*connection_, Clock::now());
     desk_.exchange->end(identity_.worker, self, has_left_);
   }
   desk_.on_done(this);
@@ -326,10 +332,17 @@ void Session::end_as_surplus() {
   finish_now({StatusCode::RESOURCE_EXHAUSTED, "this worker has opened too many streams"});
 }
 
-void Session::end_if_revoked() {
-  if (!is_revoked()) return;
-  const std::lock_guard lock(mutex_);
-  finish_now({StatusCode::PERMISSION_DENIED, "the certificate was revoked"});
+void Session::end_denied(const Denied& denied) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (end_) return;
+    finish_now(status_of(denied));
+  }
+  ++desk_.streams_denied;
+  if (denied.why != Denial::kUnsure) {
+    desk_.notices->add(Notice::Kind::kWorkerDenied, identity_.name, told(denied));
+  }
+  if (denied.why == Denial::kRevoked) desk_.on_revoked(*this);
 }
 
 bool Session::is_stalled(Clock::time_point now) const {
@@ -348,12 +361,6 @@ bool Session::is_stalled(Clock::time_point now) const {
       return false;
   }
   return false;
-}
-
-bool Session::is_revoked() const {
-  if (identity_.certificate.empty()) return false;
-  const Result<std::string> name = desk_.options.identify(identity_.certificate);
-  return !name || *name != identity_.name;
 }
 
 // Whose turn it is as the worker sees it: it may answer a model before gRPC has told us that the

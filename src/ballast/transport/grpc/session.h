@@ -25,6 +25,7 @@
 
 #include "ballast/transport/connection_guard.h"
 #include "ballast/transport/exchange.h"
+#include "ballast/transport/grpc/certificate_check.h"
 #include "ballast/transport/grpc/frame.h"
 #include "ballast/transport/grpc/handoff.h"
 #include "ballast/transport/grpc/messages.h"
@@ -43,12 +44,19 @@ struct Desk {
   Exchange* exchange = nullptr;
   ConnectionGuard* guard = nullptr;
   ModelLoans* loans = nullptr;
+  CertificateCheck* certificates = nullptr;
+  Notices* notices = nullptr;
+  std::function<void(const std::shared_ptr<Session>&, server::Memory)> on_join;
+  std::function<void(const Session&)> on_revoked;
   std::function<void(Session*)> on_done;  // the stream is over; the last thing it does
   std::atomic<std::uint64_t> streams_opened = 0;
   std::atomic<std::uint64_t> streams_refused = 0;
   std::atomic<std::uint64_t> streams_stalled = 0;
   std::atomic<std::uint64_t> streams_surplus = 0;
   std::atomic<std::uint64_t> joins_refused = 0;
+  std::atomic<std::uint64_t> calls_refused = 0;
+  std::atomic<std::uint64_t> streams_denied = 0;
+  std::atomic<std::uint64_t> workers_revoked = 0;
 };
 
 // Whose stream it is.
@@ -78,8 +86,10 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   // Ends the stream because its worker has too many.
   void end_as_surplus();
 
-  // Ends the stream if its certificate was revoked meanwhile.
-  void end_if_revoked();
+  // Ends the stream because its certificate is no longer good.
+  void end_denied(const Denied& denied);
+
+  const std::string& certificate() const noexcept { return identity_.certificate; }
 
   void deliver(Delivery delivery) override;
   void close(Close why) override;
@@ -116,7 +126,6 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   Phase turn();
   void enter(Phase phase);
   bool is_stalled(Clock::time_point now) const;
-  bool is_revoked() const;
 
   // Require: mutex_ is held.
   void enter_locked(Phase phase);
