@@ -324,6 +324,30 @@ TEST(Exchange, AnUpdateThatWaitsWhenItsStreamIsReplacedCountsOnce) {
   EXPECT_EQ(accepted_count(exchange), 1u);
 }
 
+// A checkpoint or a step may take longer than a worker may be silent.
+TEST(Exchange, NobodyIsEvictedForAStallOfTheServer) {
+  TestSetting setting;
+  setting.silence_max = kSlowness * milliseconds(1'500);
+  Exchange exchange(make_coordinator(setting), {});
+  const auto early = std::make_shared<Notebook>(), late = std::make_shared<Notebook>();
+  exchange.join(0, early, Memory::kFresh);
+  exchange.join(1, late, Memory::kFresh);
+  const auto first = early->next().value().next.value().ticket;
+  const auto second = late->next().value().next.value().ticket;
+  {
+    const Stall stall(exchange);
+    ASSERT_TRUE(send(exchange, 0, early, first, Values(setting.dim, 1.0f)));
+    std::this_thread::sleep_for(setting.silence_max + milliseconds(500));
+  }
+  EXPECT_EQ(early->next().value().verdict, Verdict::kAccepted);
+  ASSERT_TRUE(send(exchange, 1, late, second, Values(setting.dim, 1.0f)));
+  EXPECT_EQ(late->next().value().verdict, Verdict::kAccepted);
+  EXPECT_EQ(accepted_count(exchange), 2u);
+  // Silence of their own is.
+  for (int i = 0; i < 3 && !early->closed(); ++i) continue;
+  EXPECT_EQ(early->closed(), Close::kEvicted);
+}
+
 // Many threads at once, streams that are replaced in the middle of everything: no update is counted
 // that was not given a ticket, none twice.
 TEST(Exchange, ManyStreamsOfFewWorkersKeepTheCountsRight) {

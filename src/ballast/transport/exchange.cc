@@ -12,6 +12,9 @@ using server::Verdict;
 
 namespace {
 
+// A server that has not come to look for so many ticks was busy with itself.
+constexpr int kTicksPerStride = 4;
+
 tl::unexpected<Error> replaced() {
   return not_found("this stream is no longer the worker's newest");
 }
@@ -23,6 +26,7 @@ Exchange::Exchange(server::Coordinator coordinator, ExchangeOptions options)
       dim_(coordinator.server().dim()),
       statistic_count_(coordinator.server().options().statistic_count),
       start_(std::chrono::steady_clock::now()),
+      clock_(start_, kTicksPerStride * options_.tick),
       coordinator_(std::move(coordinator)),
       members_(coordinator_.options().names.size()),
       slots_(members_.size()),
@@ -139,6 +143,8 @@ void Exchange::run() {
     wake_.wait_until(lock, next_tick, [&] { return is_stopping_ || !queue_.empty(); });
     handle_one(lock);
     if (std::chrono::steady_clock::now() < next_tick) continue;
+    // Whoever has sent something is not silent, however long it has waited here.
+    for (std::size_t left = queue_.size(); left > 0 && handle_one(lock); --left) continue;
     lock.unlock();
     tick();
     lock.lock();
@@ -313,8 +319,6 @@ void Exchange::note(std::uint32_t worker, MemberEvent event) const {
   if (options_.hooks.member) options_.hooks.member(worker, event);
 }
 
-server::Instant Exchange::now() const {
-  return std::chrono::duration_cast<server::Instant>(std::chrono::steady_clock::now() - start_);
-}
+server::Instant Exchange::now() { return clock_.at(std::chrono::steady_clock::now()); }
 
 }  // namespace ballast::transport

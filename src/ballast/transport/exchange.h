@@ -27,6 +27,7 @@
 
 #include "ballast/base/error.h"
 #include "ballast/server/coordinator.h"
+#include "ballast/transport/patient_clock.h"
 #include "ballast/transport/peer.h"
 #include "ballast/wire/payload.h"
 
@@ -162,7 +163,7 @@ class Exchange {
   void part(std::uint32_t worker, Close why);
   void set_owner(std::uint32_t worker, const Peer* peer);
   void note(std::uint32_t worker, MemberEvent event) const;
-  server::Instant now() const;
+  server::Instant now();
 
   // Constant after construction.
   ExchangeOptions options_;
@@ -171,6 +172,7 @@ class Exchange {
   std::chrono::steady_clock::time_point start_;
 
   // The state thread's own.
+  PatientClock clock_;
   server::Coordinator coordinator_;  // its options are constant and read by all
   std::vector<Member> members_;
   std::optional<Close> silenced_;  // why nobody is told anything any more

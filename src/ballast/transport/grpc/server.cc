@@ -197,8 +197,13 @@ class NetworkServer::Body {
   }
 
   void end_what_stalls() {
-    loans_.recall(Clock::now() - 2 * desk_.options.limits.farewell_max);
-    for (const auto& session : service_.sessions()) session->end_if_stalled(Clock::now());
+    const auto now = Clock::now();
+    const auto missed = now - std::exchange(swept_at_, now) - 2 * kSweepEvery;
+    loans_.recall(now - 2 * desk_.options.limits.farewell_max);
+    for (const auto& session : service_.sessions()) {
+      if (missed > Clock::duration::zero()) session->forgive(missed);
+      session->end_if_stalled(now);
+    }
   }
 
   // Each certificate is looked at once, however many streams and connections it has.
@@ -246,6 +251,7 @@ class NetworkServer::Body {
   bool is_stopping_ = false;
   std::mutex stop_mutex_;  // held by whoever ends it all; others wait until it has ended
   std::thread sweeper_;
+  Clock::time_point swept_at_ = Clock::now();  // the sweeper's own
   std::thread lookout_;
 };
 

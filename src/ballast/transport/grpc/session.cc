@@ -326,6 +326,12 @@ void Session::end_if_stalled(Clock::time_point now) {
   context_.TryCancel();
 }
 
+void Session::forgive(Clock::duration time) {
+  const std::lock_guard lock(mutex_);
+  phase_since_ += time;
+  if (ending_since_) *ending_since_ += time;
+}
+
 void Session::end_as_surplus() {
   ++desk_.streams_surplus;
   const std::lock_guard lock(mutex_);

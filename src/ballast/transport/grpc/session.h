@@ -83,6 +83,9 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   // Ends the stream if it stalls, also in its last words.
   void end_if_stalled(Clock::time_point now);
 
+  // The server itself has missed so much time, which nobody is to be blamed for.
+  void forgive(Clock::duration time);
+
   // Ends the stream because its worker has too many.
   void end_as_surplus();
 
