@@ -348,6 +348,31 @@ TEST(Exchange, NobodyIsEvictedForAStallOfTheServer) {
   EXPECT_EQ(early->closed(), Close::kEvicted);
 }
 
+TEST(Exchange, StreamsThatComeAndGoDuringAStallLeaveNothingBehind) {
+  const TestSetting setting;
+  Exchange exchange(make_coordinator(setting), {});
+  const auto member = std::make_shared<Notebook>();
+  exchange.join(0, member, Memory::kFresh);
+  ASSERT_TRUE(member->next());
+  std::vector<std::weak_ptr<Notebook>> gone;
+  {
+    const Stall stall(exchange);
+    exchange.end(0, member, false);
+    for (int i = 0; i < 1000; ++i) {
+      // Displaced by the second, which ends before it was looked at.
+      const auto first = std::make_shared<Notebook>(), second = std::make_shared<Notebook>();
+      exchange.join(0, first, Memory::kKept);
+      exchange.join(0, second, Memory::kKept);
+      exchange.end(0, first, false);
+      exchange.end(0, second, false);
+      gone.insert(gone.end(), {first, second});
+    }
+    const auto is_kept = [](const auto& peer) { return !peer.expired(); };
+    EXPECT_EQ(std::ranges::count_if(gone, is_kept), 0);
+  }
+  EXPECT_EQ(accepted_count(exchange), 0u);
+}
+
 // Many threads at once, streams that are replaced in the middle of everything: no update is counted
 // that was not given a ticket, none twice.
 TEST(Exchange, ManyStreamsOfFewWorkersKeepTheCountsRight) {

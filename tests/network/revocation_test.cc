@@ -207,6 +207,25 @@ TEST_F(Denying, NobodyIsSentAwayForGoodWhileTheServerCannotTell) {
   }
 }
 
+// The operator revokes, and the new list cannot be read at first.
+TEST_F(Denying, WhoWasRevokedWhileTheServerCouldNotTellIsOutWhenItCan) {
+  start();
+  const ClientOptions options = options_of("w0");
+  Client client = Client::make(options).value();
+  ASSERT_TRUE(client.join());
+  ASSERT_TRUE(client.push(Values(setting.dim, 1.0f)));
+  deny_all(Denial::kUnsure);
+  ASSERT_TRUE(wait_until([&] { return count_of(0, MemberEvent::kGone) == 1; }));
+  EXPECT_TRUE(has_row(0));
+  deny(certificate_of(options), Denial::kRevoked);
+  deny_all(std::nullopt);
+  EXPECT_TRUE(wait_until([&] { return !has_row(0); }));
+  EXPECT_EQ(count_of(0, MemberEvent::kRevoked), 1);
+  const auto refused = client.push(Values(setting.dim, 1.0f));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("revoked"), std::string::npos);
+}
+
 TEST_F(Denying, TheReasonIsToldButNoPathOfTheServer) {
   start();
   ClientOptions options = options_of("w0");
@@ -293,6 +312,23 @@ class HealthCall {
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
   bool is_finished_ = false;
 };
+
+// Watches of certificates that are good, or were.
+TEST_F(Denying, HeldWatchesKeepNobodyOut) {
+  setting.network.limits.strangers_per_address_max = 4;
+  start();
+  const TlsFiles files = authority.issue("monitor");
+  std::vector<std::unique_ptr<HealthCall>> watches;
+  for (int i = 0; i < 4; ++i) {
+    watches.push_back(std::make_unique<HealthCall>(*server, files, "Watch"));
+    EXPECT_TRUE(watches.back()->read());
+  }
+  Client client = Client::make(options_of("w0")).value();
+  ASSERT_TRUE(client.join());
+  EXPECT_TRUE(client.push(Values(setting.dim, 1.0f)));
+  EXPECT_FALSE(watches.front()->read());  // the oldest has made place
+  EXPECT_GE(server->counts().guard.ended_displaced, 1u);
+}
 
 TEST_F(Denying, HealthIsNotForTheRevoked) {
   start();

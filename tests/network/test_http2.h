@@ -13,7 +13,7 @@
 
 namespace ballast::transport {
 
-// A connected socket; reads from it end after some seconds.
+// A connected socket, or one that takes nothing if nobody listens; reads end after some seconds.
 int connect_to(std::uint16_t port);
 
 // False once the other end is gone.

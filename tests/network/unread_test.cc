@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -163,6 +165,33 @@ TEST(Unread, TheOldestOfTooManyStreamsIsEnded) {
   ASSERT_TRUE(
       connections.back()->send_message(RawWorker::join_message(setting).SerializeAsString()));
   EXPECT_TRUE(connections.back()->read_message());
+}
+
+// Streams that are replaced and take nothing, strangers that come and go, and the end.
+TEST(Unread, AServerStopsInTheMiddleOfAFlood) {
+  TestSetting setting = unread_setting();
+  NetworkServer server = start_server(setting);
+  const std::uint16_t port = server.port();
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> flood;
+  for (int i = 0; i < 4; ++i) {
+    flood.emplace_back([&, i] {
+      std::vector<std::unique_ptr<Http2Connection>> connections;
+      while (!is_over && connections.size() < 50) {
+        close(connect_to(port));  // a stranger
+        connections.push_back(std::make_unique<Http2Connection>(port, false));
+        if (i % 2 == 0) connections.back()->set_window(kWide);
+        join_unread(*connections.back(), setting);
+        std::this_thread::sleep_for(milliseconds(5));
+      }
+    });
+  }
+  ASSERT_TRUE(wait_until([&] { return server.counts().streams_opened > 20; }));
+  is_over = true;  // connections that were begun still come
+  const auto begin = std::chrono::steady_clock::now();
+  server.stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kSlowness * milliseconds(5'000));
+  for (std::thread& thread : flood) thread.join();
 }
 
 // Without a window not even "come back" gets through.

@@ -112,7 +112,7 @@ bool ConnectionGuard::watch(int descriptor, Time now) {
   connection->stranger_since_ = now;
   const std::lock_guard lock(mutex_);
   std::erase_if(connections_, [&](const auto& entry) {
-    return socket_number(entry.second->descriptor_) != entry.second->socket_;  // closed
+    return entry.second->descriptor_ == descriptor;  // closed, or it were not given anew
   });
   if (const auto twin = connections_.find(*address); twin != connections_.end()) {
     if (is_alive(*twin->second)) {

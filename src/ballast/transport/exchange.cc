@@ -56,6 +56,7 @@ void Exchange::join(std::uint32_t worker, std::shared_ptr<Peer> peer, Memory mem
     const std::lock_guard lock(mutex_);
     Mailbox& mail = open_mailbox(worker);
     displaced = std::exchange(mail.joining, std::move(peer));
+    if (displaced) displaced->was_displaced_ = true;
     mail.memory = memory;
   }
   if (displaced) displaced->close(Close::kReplaced);
@@ -91,8 +92,10 @@ void Exchange::refuse(std::uint32_t worker, Verdict verdict) {
 
 void Exchange::end(std::uint32_t worker, std::shared_ptr<Peer> peer, bool has_left) {
   const std::lock_guard lock(mutex_);
+  // A stream that ended before its join was looked at has never been there. While the state thread
+  // is busy a worker may come and go as often as it likes, so nothing is kept of that.
+  if (peer->was_displaced_) return;
   Mailbox& mail = open_mailbox(worker);
-  // A stream that ended before its join was looked at has never been there.
   if (mail.joining == peer) {
     mail.joining.reset();
     return;
@@ -107,6 +110,7 @@ void Exchange::revoke(std::uint32_t worker) {
     Mailbox& mail = open_mailbox(worker);
     mail.is_revoked = true;
     displaced = std::exchange(mail.joining, nullptr);
+    if (displaced) displaced->was_displaced_ = true;
   }
   if (displaced) displaced->close(Close::kRevoked);
 }

@@ -132,7 +132,7 @@ class Exchange {
   struct Mailbox {
     std::shared_ptr<Peer> submitted;
     wire::Ticket ticket;
-    std::vector<Ended> ended;  // a stream ends once, so no more than there are streams
+    std::vector<Ended> ended;  // of streams that took part: one, and one that is just beginning
     std::shared_ptr<Peer> joining;
     server::Memory memory = server::Memory::kFresh;
     bool is_revoked = false;  // before `joining`

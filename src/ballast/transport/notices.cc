@@ -30,11 +30,13 @@ std::string_view name(Notice::Kind kind) noexcept {
 
 void Notices::add(Notice::Kind kind, std::string who, std::string why) {
   const std::lock_guard lock(mutex_);
-  const auto same = std::ranges::find_if(waiting_, [&](const Notice& notice) {
-    return notice.kind == kind && notice.who == who && notice.why == why;
-  });
+  const auto same = std::ranges::find_if(
+      waiting_, [&](const Notice& notice) { return notice.kind == kind && notice.who == who; });
   if (same != waiting_.end()) {
+    same->why = std::move(why);
     ++same->count;
+  } else if (who.empty()) {
+    waiting_.push_front({.kind = kind, .who = {}, .why = std::move(why)});
   } else if (waiting_.size() >= kWaitingMax) {
     ++left_out_;
   } else {

@@ -1,7 +1,8 @@
 #pragma once
 // What the log of a server should hear of its network and no worker's membership tells: who was
-// turned away, and why. Peers cause these as often as they like, so equal ones are counted
-// together, only so many different ones wait, and they are told at a bounded rate.
+// turned away, and why. Peers cause these as often as they like, so those of one kind and one peer
+// are counted together, only so many different ones wait, and they are told at a bounded rate. What
+// is the server's own comes first.
 //
 // Thread-safety: every function may be called from any thread.
 

@@ -10,11 +10,11 @@ using std::chrono::seconds;
 
 constexpr Notices::Time kStart{seconds(1'000)};
 
-TEST(Notices, EqualOnesAreCountedTogether) {
+TEST(Notices, ThoseOfOnePeerAreCountedTogetherWithTheLastReason) {
   Notices notices;
-  for (int i = 0; i < 5; ++i) notices.add(Kind::kJoinRefused, "w1", "another network");
+  for (int i = 1; i <= 5; ++i) notices.add(Kind::kJoinRefused, "w1", std::to_string(i));
   notices.add(Kind::kJoinRefused, "w2", "another network");
-  EXPECT_EQ(notices.next(kStart), (Notice{Kind::kJoinRefused, "w1", "another network", 5}));
+  EXPECT_EQ(notices.next(kStart), (Notice{Kind::kJoinRefused, "w1", "5", 5}));
   EXPECT_EQ(notices.next(kStart), (Notice{Kind::kJoinRefused, "w2", "another network", 1}));
   EXPECT_EQ(notices.next(kStart), std::nullopt);
 }
@@ -33,6 +33,9 @@ TEST(Notices, OnlySoManyWait) {
   Notices notices;
   for (int i = 0; i < 1000; ++i) notices.add(Kind::kCallRefused, std::to_string(i), "why");
   EXPECT_EQ(notices.left_out_count(), 1000u - 64u);
+  // What is the server's own is heard nevertheless.
+  notices.add(Kind::kDenyListUnreadable, "", "gone");
+  EXPECT_EQ(notices.next(kStart), (Notice{Kind::kDenyListUnreadable, "", "gone", 1}));
 }
 
 }  // namespace

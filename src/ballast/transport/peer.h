@@ -32,6 +32,10 @@ class Peer {
   virtual ~Peer() = default;
   virtual void deliver(Delivery delivery) = 0;
   virtual void close(Close why) = 0;
+
+ private:
+  friend class Exchange;
+  bool was_displaced_ = false;  // before it ever took part; behind the exchange's mutex
 };
 
 }  // namespace ballast::transport
