@@ -110,7 +110,8 @@ class Life(ServingTest):
 
     def test_a_revoked_worker_is_turned_out_and_the_others_go_on(self):
         mine, theirs = self.site.issue_certificates(4)
-        self.site.serve("--set", "updates=1000000", credentials=mine)
+        # With a cap of 0.3 the row of the fourth worker would be needed.
+        self.site.serve("--set", "updates=1000000", "--set", "cap_share=0.4", credentials=mine)
         workers = [self.site.work(i, credentials=theirs[i]) for i in range(4)]
         wait_for(lambda: self.site.status()["accepted"] > 20)
 
@@ -121,7 +122,25 @@ class Life(ServingTest):
         self.assertEqual(workers[3].returncode, 2)
         before = self.site.status()["workers"]
         wait_for(lambda: self.site.status()["workers"][0]["count"] > before[0]["count"])
-        self.assertEqual(self.site.status()["workers"][3]["count"], before[3]["count"])
+        self.assertEqual(self.site.status()["workers"][3]["weight_share"], 0, "its row has left")
+        self.assertEqual(self.site.status()["network"]["workers_revoked"], 1)
+
+    def test_a_deny_list_that_is_away_for_a_while_costs_no_worker(self):
+        mine, theirs = self.site.issue_certificates(4)
+        self.site.serve("--set", "updates=1000000", credentials=mine)
+        workers = [self.site.work(i, credentials=theirs[i]) for i in range(4)]
+        wait_for(lambda: self.site.status()["accepted"] > 20)
+
+        denied, away = self.folder / "ca" / "denied", self.folder / "ca" / "away"
+        denied.rename(away)
+        wait_for(lambda: self.site.status()["network"]["deny_list_unreadable"])
+        away.rename(denied)
+
+        before = self.site.status()["workers"]
+        for i in range(4):
+            wait_for(lambda i=i: self.site.status()["workers"][i]["count"] > before[i]["count"])
+        self.assertEqual([worker.poll() for worker in workers], [None] * 4)
+        self.assertFalse(self.site.status()["network"]["deny_list_unreadable"])
 
     def test_figures_can_be_read_while_the_server_waits(self):
         self.site.serve()

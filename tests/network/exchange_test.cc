@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -237,6 +238,139 @@ TEST(Exchange, TwoThreadsMayStopIt) {
   exchange.stop(Close::kFinished);
   EXPECT_EQ(peer->closed(), Close::kFinished);
   other.join();
+}
+
+// Keeps the state thread busy until it is let go, as a long step or checkpoint would.
+class Stall {
+ public:
+  explicit Stall(Exchange& exchange)
+      : thread_([&] {
+          exchange.inspect([this](const server::ParameterServer&) {
+            begun_.set_value();
+            end_.get_future().wait();
+          });
+        }) {
+    begun_.get_future().wait();
+  }
+  ~Stall() {
+    end_.set_value();
+    thread_.join();
+  }
+  Stall(const Stall&) = delete;
+  Stall& operator=(const Stall&) = delete;
+
+ private:
+  std::promise<void> begun_, end_;
+  std::thread thread_;
+};
+
+TEST(Exchange, ARevokedWorkerLosesItsRowAndItsStream) {
+  std::vector<MemberEvent> events;
+  ExchangeHooks hooks;
+  hooks.member = [&](std::uint32_t, MemberEvent event) { events.push_back(event); };
+  const TestSetting setting;
+  Exchange exchange(make_server(setting), {.hooks = hooks});
+  const auto peer = std::make_shared<Notebook>();
+  exchange.join(0, peer, Memory::kFresh);
+  const auto ticket = peer->next().value().next.value().ticket;
+  ASSERT_TRUE(send(exchange, 0, peer, ticket, Values(setting.dim, 1.0f)));
+  ASSERT_TRUE(peer->next());
+  exchange.revoke(0);
+  EXPECT_EQ(peer->closed(), Close::kRevoked);
+  exchange.end(0, peer, false);
+  exchange.inspect([&](const server::ParameterServer& core) {
+    EXPECT_EQ(core.row_count(), 0u);
+    EXPECT_FALSE(core.has_ticket(0));
+  });
+  exchange.stop();
+  EXPECT_EQ(events, (std::vector{MemberEvent::kJoined, MemberEvent::kRevoked}));
+}
+
+TEST(Exchange, AnUpdateThatWaitsWhenItsWorkerIsRevokedDoesNotCount) {
+  const TestSetting setting;
+  Exchange exchange(make_server(setting), {});
+  const auto peer = std::make_shared<Notebook>(), again = std::make_shared<Notebook>();
+  exchange.join(0, peer, Memory::kFresh);
+  const auto ticket = peer->next().value().next.value().ticket;
+  {
+    const Stall stall(exchange);
+    ASSERT_TRUE(send(exchange, 0, peer, ticket, Values(setting.dim, 1.0f)));
+    exchange.revoke(0);
+    exchange.join(0, again, Memory::kFresh);  // under a new certificate
+  }
+  EXPECT_EQ(peer->closed(), Close::kRevoked);
+  EXPECT_EQ(accepted_count(exchange), 0u);
+  const auto given = again->next();
+  ASSERT_TRUE(given && given->next);
+  EXPECT_EQ(given->next->count, 0u);
+}
+
+TEST(Exchange, AnUpdateThatWaitsWhenItsStreamIsReplacedCountsOnce) {
+  const TestSetting setting;
+  Exchange exchange(make_server(setting), {});
+  const auto older = std::make_shared<Notebook>(), newer = std::make_shared<Notebook>();
+  exchange.join(0, older, Memory::kFresh);
+  const auto ticket = older->next().value().next.value().ticket;
+  {
+    const Stall stall(exchange);
+    ASSERT_TRUE(send(exchange, 0, older, ticket, Values(setting.dim, 1.0f)));
+    exchange.join(0, newer, Memory::kKept);
+    exchange.end(0, older, false);
+  }
+  const auto given = newer->next();
+  ASSERT_TRUE(given && given->next);
+  EXPECT_EQ(given->next->count, 1u);
+  EXPECT_EQ(given->next->accepted_sequence, ticket.sequence);
+  EXPECT_EQ(accepted_count(exchange), 1u);
+}
+
+// A checkpoint or a step may take longer than a worker may be silent.
+TEST(Exchange, NobodyIsEvictedForAStallOfTheServer) {
+  TestSetting setting;
+  setting.silence_max = kSlowness * milliseconds(1'500);
+  Exchange exchange(make_server(setting), {});
+  const auto early = std::make_shared<Notebook>(), late = std::make_shared<Notebook>();
+  exchange.join(0, early, Memory::kFresh);
+  exchange.join(1, late, Memory::kFresh);
+  const auto first = early->next().value().next.value().ticket;
+  const auto second = late->next().value().next.value().ticket;
+  {
+    const Stall stall(exchange);
+    ASSERT_TRUE(send(exchange, 0, early, first, Values(setting.dim, 1.0f)));
+    std::this_thread::sleep_for(setting.silence_max + milliseconds(500));
+  }
+  EXPECT_EQ(early->next().value().verdict, Verdict::kAccepted);
+  ASSERT_TRUE(send(exchange, 1, late, second, Values(setting.dim, 1.0f)));
+  EXPECT_EQ(late->next().value().verdict, Verdict::kAccepted);
+  EXPECT_EQ(accepted_count(exchange), 2u);
+  // Silence of their own is.
+  for (int i = 0; i < 3 && !early->closed(); ++i) continue;
+  EXPECT_EQ(early->closed(), Close::kEvicted);
+}
+
+TEST(Exchange, StreamsThatComeAndGoDuringAStallLeaveNothingBehind) {
+  const TestSetting setting;
+  Exchange exchange(make_server(setting), {});
+  const auto member = std::make_shared<Notebook>();
+  exchange.join(0, member, Memory::kFresh);
+  ASSERT_TRUE(member->next());
+  std::vector<std::weak_ptr<Notebook>> gone;
+  {
+    const Stall stall(exchange);
+    exchange.end(0, member, false);
+    for (int i = 0; i < 1000; ++i) {
+      // Displaced by the second, which ends before it was looked at.
+      const auto first = std::make_shared<Notebook>(), second = std::make_shared<Notebook>();
+      exchange.join(0, first, Memory::kKept);
+      exchange.join(0, second, Memory::kKept);
+      exchange.end(0, first, false);
+      exchange.end(0, second, false);
+      gone.insert(gone.end(), {first, second});
+    }
+    const auto is_kept = [](const auto& peer) { return !peer.expired(); };
+    EXPECT_EQ(std::ranges::count_if(gone, is_kept), 0);
+  }
+  EXPECT_EQ(accepted_count(exchange), 0u);
 }
 
 // Many threads at once, streams that are replaced in the middle of everything: no update is counted

@@ -1,6 +1,7 @@
 // Attacks on what the process has: descriptors and memory.
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -60,8 +61,8 @@ constexpr int kAttackConnections = 300;
   if (!client.join()) std::exit(14);
   if (!client.push(Values(setting.dim))) std::exit(15);
   if (std::chrono::steady_clock::now() - begin > milliseconds(1000)) std::exit(16);
-  const ListenerCounts counts = server.counts().connections;
-  if (counts.refused_full + counts.refused_descriptors == 0) std::exit(17);
+  const NetworkCounts counts = server.counts();
+  if (counts.guard.ended_displaced + counts.connections.refused_descriptors == 0) std::exit(17);
   std::_Exit(0);
 }
 
@@ -106,9 +107,9 @@ TEST(Exhaustion, WithoutDescriptorsConnectionsAreDroppedAndLaterTaken) {
   close(second);
 }
 
-// Fills what strangers may have, from another address than that of the clients.
-std::vector<int> knock(const NetworkServer& server, int count) {
-  const auto from = resolve({.host = "127.0.0.2", .port = "0"}).value();
+// Connects without saying anything, from an address of this machine.
+std::vector<int> knock(const NetworkServer& server, const std::string& host, int count) {
+  const auto from = resolve({.host = host, .port = "0"}).value();
   const auto to = resolve({.host = "127.0.0.1", .port = std::to_string(server.port())}).value();
   std::vector<int> sockets;
   for (int i = 0; i < count; ++i) {
@@ -119,22 +120,46 @@ std::vector<int> knock(const NetworkServer& server, int count) {
   return sockets;
 }
 
-TEST(Exhaustion, AKnownWorkerFindsAConnectionWhenStrangersHaveTheRest) {
+// Behind one address, as after a restart of the server: nothing is known of anybody.
+TEST(Exhaustion, ANewcomerGetsInThoughStrangersHoldEveryConnection) {
   TestSetting setting;
-  setting.network.limits.connections_max = 8;
-  for (const bool is_known : {false, true}) {
-    SCOPED_TRACE(is_known ? "known" : "unknown");
+  setting.network.limits.connections_max = 16;
+  setting.network.limits.strangers_per_address_max = 8;
+  for (const char* host : {"127.0.0.1", "127.0.0.2"}) {
+    SCOPED_TRACE(host);
     NetworkServer server = start_server(setting);
-    ClientOptions options = client_options(server, setting, "w0");
-    options.patience = milliseconds(200);
-    EXPECT_TRUE(!is_known || Client::make(options).value().join());
-    const std::vector<int> strangers = knock(server, 20);
-    for (int i = 0; i < 200 && server.counts().connections.refused_full < 14; ++i) {
+    Client early = Client::make(client_options(server, setting, "w0")).value();
+    ASSERT_TRUE(early.join());
+    const std::vector<int> strangers = knock(server, host, 40);
+    for (int i = 0; i < 500 && server.counts().connections.accepted < 41; ++i) {
       std::this_thread::sleep_for(milliseconds(10));
     }
-    EXPECT_EQ(Client::make(options).value().join().has_value(), is_known);
+    EXPECT_GE(server.counts().guard.ended_displaced, 32u);
+    Client late = Client::make(client_options(server, setting, "w1")).value();
+    const auto joined = late.join();
+    EXPECT_TRUE(joined) << joined.error().message;
+    EXPECT_TRUE(late.push(Values(setting.dim)));
+    // Who had joined before has not noticed.
+    EXPECT_TRUE(early.push(Values(setting.dim)));
+    EXPECT_EQ(early.reconnect_count() + late.reconnect_count(), 0u);
     for (const int stranger : strangers) close(stranger);
   }
+}
+
+TEST(Exhaustion, StrangersThatDoNothingAreEnded) {
+  TestSetting setting;
+  setting.network.limits.connection_idle_max = kSlowness * milliseconds(300);
+  NetworkServer server = start_server(setting);
+  Client worker = Client::make(client_options(server, setting, "w0")).value();
+  ASSERT_TRUE(worker.join());
+  const std::vector<int> strangers = knock(server, "127.0.0.1", 5);
+  for (const int stranger : strangers) {
+    pollfd event{.fd = stranger, .events = POLLRDHUP, .revents = 0};
+    EXPECT_EQ(poll(&event, 1, kSlowness * 5'000), 1);
+  }
+  EXPECT_TRUE(worker.push(Values(setting.dim)));
+  EXPECT_EQ(worker.reconnect_count(), 0u);
+  for (const int stranger : strangers) close(stranger);
 }
 
 // gRPC's limit on messages alone would buffer all of it first.

@@ -2,7 +2,9 @@
 // take them all. The server ends their connections; its memory stays within the budget, and an
 // honest worker goes on training on the one connection it has.
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "ballast/transport/endpoint.h"
 #include "ballast/transport/memory_budget.h"
 #include "tests/network/test_certificates.h"
 #include "tests/network/test_http2.h"
@@ -199,6 +202,42 @@ TEST(Flood, AWorkerIsNoStrangerWhateverItsAddressLooksLike) {
     EXPECT_EQ(server.counts().guard.ended(), 0u);
     EXPECT_EQ(server.counts().connections.accepted, 1u);
   }
+}
+
+// A server on all addresses, reached at two of them from one port: gRPC's name for the caller is
+// the same for both, so the guard would take calls of the one for calls of the other.
+TEST(Flood, ASecondConnectionFromTheSamePortIsNotTaken) {
+  TestAuthority authority;
+  TestSetting options;
+  options.network.listen = "0.0.0.0:0";
+  options.network.tls = authority.issue("server");
+  options.network.identify = common_name;
+  NetworkServer server = start_server(options);
+  const auto connect_from = [&](const std::string& port, const char* to) {
+    const auto from = resolve({.host = "127.0.0.1", .port = port}).value();
+    const auto target = resolve({.host = to, .port = std::to_string(server.port())}).value();
+    const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int yes = 1;
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    EXPECT_EQ(bind(descriptor, reinterpret_cast<const sockaddr*>(&from.storage), from.size), 0);
+    EXPECT_EQ(connect(descriptor, reinterpret_cast<const sockaddr*>(&target.storage), target.size),
+              0);
+    return descriptor;
+  };
+  const int first = connect_from("0", "127.0.0.1");
+  sockaddr_in own{};
+  socklen_t size = sizeof(own);
+  getsockname(first, reinterpret_cast<sockaddr*>(&own), &size);
+  const int second = connect_from(std::to_string(ntohs(own.sin_port)), "127.0.0.2");
+  const auto is_closed = [](int descriptor) {
+    pollfd event{.fd = descriptor, .events = POLLRDHUP, .revents = 0};
+    return poll(&event, 1, 2000) == 1;
+  };
+  EXPECT_TRUE(is_closed(second));
+  EXPECT_EQ(server.counts().guard.refused_twins, 1u);
+  EXPECT_EQ(server.counts().guard.ended(), 0u);
+  close(first);
+  close(second);
 }
 
 TEST(Flood, OfCallsThatNobodyAllowedDoesNotGrowTheServer) {

@@ -34,7 +34,7 @@ TestSetting setting() {
   TestSetting setting{.worker_count = 1 + 500 / kStages + 1};
   setting.network.run = "test-run";
   setting.network.schema_hash = kTestSchema;
-  setting.network.limits.connections_per_address_max = 1024;  // all come from one address here
+  setting.network.limits.strangers_per_address_max = 1024;  // all come from one address here
   return setting;
 }
 

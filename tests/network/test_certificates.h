@@ -100,11 +100,13 @@ class TestAuthority {
 };
 
 // The common name of a PEM certificate.
-inline Result<std::string> common_name(std::string_view pem) {
+inline Identified common_name(std::string_view pem) {
   BIO* const memory = BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()));
   X509* const certificate = PEM_read_bio_X509(memory, nullptr, nullptr, nullptr);
   BIO_free(memory);
-  if (certificate == nullptr) return invalid_argument("not a certificate");
+  if (certificate == nullptr) {
+    return tl::unexpected(Denied{.why = Denial::kForeign, .detail = "not a certificate"});
+  }
   char name[128] = {};
   X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, name, sizeof(name));
   X509_free(certificate);

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "ballast/base/check.h"
 #include "ballast/transport/endpoint.h"
 
 namespace ballast::transport {
@@ -65,9 +64,7 @@ std::string frame(int type, int flags, std::uint32_t stream, std::string_view bo
 int connect_to(std::uint16_t port) {
   const auto address = resolve({.host = "127.0.0.1", .port = std::to_string(port)}).value();
   const int connected = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  BALLAST_CHECK(
-      connect(connected, reinterpret_cast<const sockaddr*>(&address.storage), address.size) == 0,
-      "the server listens");
+  connect(connected, reinterpret_cast<const sockaddr*>(&address.storage), address.size);
   const timeval patience{.tv_sec = 5, .tv_usec = 0};
   setsockopt(connected, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   const int yes = 1;
@@ -185,6 +182,11 @@ std::optional<std::string> Http2Connection::read_message() {
 bool Http2Connection::wait_for_end() {
   while (!is_ended_ && read_frame()) continue;
   return is_ended_ || is_closed_;
+}
+
+void Http2Connection::set_window(std::uint32_t bytes) {
+  put_frame(kSettings, 0, 0, big_endian(4, 2) + big_endian(bytes, 4));
+  if (bytes > 0) put_frame(kWindowUpdate, 0, 0, big_endian(1u << 30, 4));
 }
 
 void Http2Connection::reset() { put_frame(kReset, 0, stream_, big_endian(kCancel, 4)); }

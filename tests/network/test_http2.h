@@ -13,7 +13,7 @@
 
 namespace ballast::transport {
 
-// A connected socket; reads from it end after some seconds.
+// A connected socket, or one that takes nothing if nobody listens; reads end after some seconds.
 int connect_to(std::uint16_t port);
 
 // False once the other end is gone.
@@ -58,6 +58,9 @@ class Http2Connection {
 
   // Reads on until the server has ended the stream or the connection. False if it does not.
   bool wait_for_end();
+
+  // How many bytes of each stream the server may send unasked; if any, very many of all together.
+  void set_window(std::uint32_t bytes);
 
   // Gives the stream up from this side.
   void reset();

@@ -94,8 +94,8 @@ TEST(Training, StrangersAndTheRevokedAreTurnedAway) {
   std::atomic<bool> is_revoked = false;
   TestSetting setting;
   setting.network.tls = authority.issue("server");
-  setting.network.identify = [&](std::string_view pem) -> Result<std::string> {
-    if (is_revoked) return not_found("revoked");
+  setting.network.identify = [&](std::string_view pem) -> Identified {
+    if (is_revoked) return tl::unexpected(Denied{.why = Denial::kRevoked, .detail = {}});
     return common_name(pem);
   };
   NetworkServer server = start_server(setting);

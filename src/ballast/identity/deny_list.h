@@ -43,8 +43,8 @@ class DenyList {
   static Result<std::unique_ptr<DenyList>> open(std::filesystem::path path);
 
   // Whether the file lists the serial number now: it is read again when it has changed. While it
-  // cannot be read the answer is an error, which a server must take for "denied": it cannot know
-  // whom it serves.
+  // cannot be read the answer is an error: the server cannot know whom it serves, so it must serve
+  // nobody until the list is back, and must send nobody away for good.
   //
   // Cost: one stat() if the file has not changed, about a microsecond.
   Result<bool> is_denied(const Serial& serial);

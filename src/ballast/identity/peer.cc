@@ -106,7 +106,9 @@ Result<PeerIdentity> parse_peer(std::string_view pem) {
   if (!serial) return foreign("has no valid serial number");
   const auto not_after = seconds_of(X509_get0_notAfter(certificate.get()));
   if (!not_after) return foreign("has no valid last day");
-  return PeerIdentity{*name, *serial, *kind, *not_after};
+  const auto not_before = seconds_of(X509_get0_notBefore(certificate.get()));
+  if (!not_before) return foreign("has no valid first day");
+  return PeerIdentity{*name, *serial, *kind, *not_before, *not_after};
 }
 
 }  // namespace ballast::identity

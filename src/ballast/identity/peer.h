@@ -34,7 +34,8 @@ struct PeerIdentity {
   std::string name;
   Serial serial;
   Kind kind = Kind::kWorker;
-  std::chrono::sys_seconds not_after;  // expired from this second on
+  std::chrono::sys_seconds not_before;  // the first second of its validity
+  std::chrono::sys_seconds not_after;   // expired from this second on
 };
 
 // Longer texts are refused unread; a certificate of ours has about 1000 bytes.
@@ -48,7 +49,7 @@ std::string identity_uri(Kind kind, std::string_view name);
 // the input.
 //
 // Does not check the signature, the dates or the deny list: TLS has checked the first two when the
-// connection began; the caller compares `not_after` and asks DenyList on every call.
+// connection began; the caller compares the dates and asks DenyList on every call.
 //
 // Cost: about 50 microseconds. Thread-safety: any number of threads; leaves OpenSSL's error queue
 // as it was.

@@ -45,6 +45,7 @@ TEST_F(Peer, IsReadFromAWorkersCertificate) {
   EXPECT_EQ(peer->name, "worker-1");
   EXPECT_EQ(peer->kind, Kind::kWorker);
   EXPECT_EQ(peer->serial, issued_.certificate.serial);
+  EXPECT_EQ(peer->not_before, issued_.certificate.validity.from);
   EXPECT_EQ(peer->not_after, kNow + days(365));
 }
 

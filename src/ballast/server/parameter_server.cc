@@ -68,9 +68,8 @@ Judgement ParameterServer::on_update(const Update& update, Instant now) {
 
 // False if the step would leave the finite numbers; the model then stays where it is.
 bool ParameterServer::step(const Answer& answer) {
-  const Status is_taken = answer.vector != nullptr
-                              ? optimizer_->step(*answer.vector, answer.scale)
-                              : optimizer_->step(answer.values, answer.scale);
+  const Status is_taken = answer.vector != nullptr ? optimizer_->step(*answer.vector, answer.scale)
+                                                   : optimizer_->step(answer.values, answer.scale);
   if (!is_taken) return false;
   publish();
   return true;

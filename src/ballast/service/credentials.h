@@ -14,10 +14,7 @@ struct ServerCredentials {
   std::filesystem::path denied;  // the deny list
 };
 
-// Turns a worker's certificate into its name. Refuses certificates of another kind, expired ones,
-// those on the deny list, and everybody while the list cannot be read.
-//
-// Thread-safety: the function may be called by several threads at once.
+// Turns a worker's certificate into its name (transport/identify.h).
 Result<transport::Identify> make_identify(const std::filesystem::path& denied, WallClock clock);
 
 }  // namespace ballast::service

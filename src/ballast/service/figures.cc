@@ -51,7 +51,12 @@ Json network_json(const transport::NetworkCounts& counts) {
           {"streams_refused", counts.streams_refused},
           {"streams_stalled", counts.streams_stalled},
           {"joins_refused", counts.joins_refused},
+          {"streams_denied", counts.streams_denied},
+          {"workers_revoked", counts.workers_revoked},
+          {"calls_refused", counts.calls_refused},
           {"connections_ended", counts.guard.ended()},
+          {"connections_displaced", counts.guard.ended_displaced},
+          {"deny_list_unreadable", counts.is_deny_list_unreadable},
           {"short_of_memory", counts.guard.short_of_memory}};
 }
 
@@ -105,6 +110,14 @@ void add_guard(Metrics& metrics, const transport::GuardCounts& counts) {
   metrics.add(kEnded, R"({limit="calls"})", counts.ended_calls);
   metrics.add(kEnded, R"({limit="strange"})", counts.ended_strange);
   metrics.add(kEnded, R"({limit="unread"})", counts.ended_unread);
+  metrics.add(kEnded, R"({limit="models"})", counts.ended_models);
+  metrics.add(kEnded, R"({limit="denied"})", counts.ended_denied);
+  metrics.add(kEnded, R"({limit="displaced"})", counts.ended_displaced);
+  metrics.add(kEnded, R"({limit="idle"})", counts.ended_idle);
+  constexpr std::string_view kRefused = "connections_refused_total";
+  metrics.declare(kRefused, "counter", "that were not even taken");
+  metrics.add(kRefused, R"({why="full"})", counts.refused_full);
+  metrics.add(kRefused, R"({why="twin"})", counts.refused_twins);
   metrics.one("short_of_memory_total", "counter",
               "looks that found memory above the budget and no connection to end",
               counts.short_of_memory);
@@ -188,6 +201,18 @@ std::string metrics_text(const Figures& figures) {
               figures.network.streams_refused);
   metrics.one("streams_stalled_total", "counter", "dropped for being too slow",
               figures.network.streams_stalled);
+  metrics.one("streams_surplus_total", "counter", "ended because their worker opened too many",
+              figures.network.streams_surplus);
+  metrics.one("streams_denied_total", "counter", "ended for a certificate no longer good",
+              figures.network.streams_denied);
+  metrics.one("calls_refused_total", "counter", "health checks of certificates that are not good",
+              figures.network.calls_refused);
+  metrics.one("workers_revoked_total", "counter", "rows taken away for a revocation",
+              figures.network.workers_revoked);
+  metrics.one("joins_refused_total", "counter", "of another protocol or another network",
+              figures.network.joins_refused);
+  metrics.one("deny_list_unreadable", "gauge", "1 while nobody is let in for it",
+              figures.network.is_deny_list_unreadable ? 1 : 0);
   add_guard(metrics, figures.network.guard);
   if (const auto& evaluation = figures.evaluation) {
     metrics.one("test_accuracy", "gauge", "of the last evaluation", evaluation->accuracy);

@@ -44,6 +44,11 @@ Result<transport::NetworkServerOptions> network_options(const Plan& plan,
                                                         const ServeOptions& options) {
   transport::NetworkServerOptions network{
       .listen = options.listen, .run = plan.planned.name, .schema_hash = plan.schema_hash};
+  network.notice = [&events = options.events](const transport::Notice& notice) {
+    events({Severity::kWarning,
+            fmt::format(R"("event":"{}","who":{},"why":{},"count":{})", name(notice.kind),
+                        json_text(notice.who), json_text(notice.why), notice.count)});
+  };
   if (options.credentials) {
     network.tls = options.credentials->files;
     BALLAST_TRY(network.identify, make_identify(options.credentials->denied, options.clock));

@@ -24,6 +24,8 @@ std::string_view name(transport::MemberEvent event) {
       return "left";
     case transport::MemberEvent::kEvicted:
       return "evicted";
+    case transport::MemberEvent::kRevoked:
+      return "revoked";
   }
   std::abort();
 }

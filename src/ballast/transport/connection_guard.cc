@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "ballast/transport/socket_number.h"
 
@@ -16,6 +17,9 @@ namespace ballast::transport {
 namespace {
 
 using Time = ConnectionGuard::Time;
+
+// TCP_CLOSE, which <linux/tcp.h> does not have; its tcp_info has more fields than that of libc.
+constexpr std::uint8_t kClosed = 7;
 
 // What strangers may still send when memory is short.
 constexpr std::uint64_t kShortPart = 4;
@@ -60,10 +64,10 @@ struct ConnectionGuard::Traffic {
   }
 };
 
-ConnectionGuard::Address ConnectionGuard::address_of(int descriptor) {
+std::optional<ConnectionGuard::Address> ConnectionGuard::address_of(int descriptor) {
   sockaddr_storage storage{};
   socklen_t size = sizeof(storage);
-  getpeername(descriptor, reinterpret_cast<sockaddr*>(&storage), &size);
+  if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return {};
   if (storage.ss_family == AF_INET6) {
     sockaddr_in6 address{};
     std::memcpy(&address, &storage, sizeof(address));
@@ -74,15 +78,123 @@ ConnectionGuard::Address ConnectionGuard::address_of(int descriptor) {
   return transport::address_of(mapped(address.sin_addr), ntohs(address.sin_port));
 }
 
-void ConnectionGuard::watch(int descriptor) {
+// Whether anything can still come from the peer.
+bool ConnectionGuard::is_alive(const Connection& connection) {
+  if (connection.is_ended_ || socket_number(connection.descriptor_) != connection.socket_) {
+    return false;
+  }
+  tcp_info info{};
+  socklen_t size = sizeof(info);
+  return getsockopt(connection.descriptor_, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+         info.tcpi_state != kClosed;
+}
+
+// IPv4, or the network of an IPv6 address, of which one machine may have them all.
+ConnectionGuard::Machine ConnectionGuard::machine_of(const Address& address) {
+  in6_addr host{};
+  std::memcpy(&host, address.data(), sizeof(host));
+  Machine machine{};
+  if (IN6_IS_ADDR_V4MAPPED(&host)) {
+    std::memcpy(machine.data(), &host.s6_addr[12], sizeof(in_addr));
+  } else {
+    std::memcpy(machine.data(), &host, machine.size());
+  }
+  return machine;
+}
+
+bool ConnectionGuard::watch(int descriptor, Time now) {
+  const std::optional<Address> address = address_of(descriptor);
+  if (!address) return false;  // gone already
   auto connection = std::make_shared<Connection>();
   connection->descriptor_ = descriptor;
   connection->socket_ = socket_number(descriptor);
+  connection->machine_ = machine_of(*address);
+  connection->stranger_since_ = now;
   const std::lock_guard lock(mutex_);
   std::erase_if(connections_, [&](const auto& entry) {
     return entry.second->descriptor_ == descriptor;  // closed, or it were not given anew
   });
-  connections_[address_of(descriptor)] = std::move(connection);
+  if (const auto twin = connections_.find(*address); twin != connections_.end()) {
+    if (is_alive(*twin->second)) {
+      ++refused_twins_;
+      return false;
+    }
+    // A dead one that gRPC has not closed yet may have unread bytes, which go with it.
+    cut(*twin->second);
+    connections_.erase(twin);
+  }
+  if (!make_room(connection->machine_)) {
+    ++refused_full_;
+    return false;
+  }
+  connections_.emplace(*address, std::move(connection));
+  return true;
+}
+
+// Requires: mutex_ is held.
+bool ConnectionGuard::make_room(const Machine& machine) {
+  std::map<Machine, std::size_t> strangers;
+  std::size_t count = 0;
+  for (const auto& [address, connection] : connections_) {
+    if (connection->joined_count_ > 0) continue;
+    ++strangers[connection->machine_];
+    ++count;
+  }
+  if (strangers[machine] >= limits_.strangers_per_address_max) return displace_stranger(machine);
+  if (count < limits_.strangers_max && connections_.size() < limits_.connections_max) return true;
+  const auto most =
+      std::ranges::max_element(strangers, {}, [](const auto& entry) { return entry.second; });
+  return displace_stranger(most->first);
+}
+
+// Ends the machine's oldest; false if it has none. Requires: mutex_ is held.
+bool ConnectionGuard::displace_stranger(const Machine& machine) {
+  auto oldest = connections_.end();
+  for (auto entry = connections_.begin(); entry != connections_.end(); ++entry) {
+    const Connection& other = *entry->second;
+    if (other.joined_count_ > 0 || other.machine_ != machine) continue;
+    const bool is_older = oldest == connections_.end() ||
+                          other.stranger_since_.load() < oldest->second->stranger_since_.load();
+    if (is_older) oldest = entry;
+  }
+  if (oldest == connections_.end()) return false;
+  if (cut(*oldest->second)) ++ended_displaced_;
+  connections_.erase(oldest);
+  return true;
+}
+
+void ConnectionGuard::leave(Connection& connection, Time now) noexcept {
+  connection.stranger_since_ = now;
+  --connection.joined_count_;
+}
+
+void ConnectionGuard::set_certificate(const std::shared_ptr<Connection>& connection,
+                                      std::string certificate) {
+  const std::lock_guard lock(mutex_);
+  if (connection->certificate_) return;
+  connection->certificate_ = std::make_shared<const std::string>(std::move(certificate));
+}
+
+void ConnectionGuard::end_denied(const std::function<bool(const std::string&)>& is_good, Time now) {
+  std::vector<std::shared_ptr<Connection>> shown;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [address, connection] : connections_) {
+      if (connection->certificate_) shown.push_back(connection);
+    }
+  }
+  // Without the lock: this parses certificates and reads a file.
+  for (const auto& connection : shown) {
+    const bool is_denied = !is_good(*connection->certificate_);
+    const std::lock_guard lock(mutex_);
+    if (!is_denied) {
+      connection->denied_since_.reset();
+    } else if (!connection->denied_since_) {
+      connection->denied_since_ = now;
+    } else if (*connection->denied_since_ < now) {
+      end(*connection, Ending::kDenied);
+    }
+  }
 }
 
 std::shared_ptr<ConnectionGuard::Connection> ConnectionGuard::find(const std::string& host,
@@ -100,11 +212,22 @@ std::shared_ptr<ConnectionGuard::Connection> ConnectionGuard::find(const std::st
 }
 
 void ConnectionGuard::begin_call(Connection& connection) {
-  if (++connection.call_count_ > limits_.calls_max) end(connection);
+  if (++connection.call_count_ > limits_.calls_max) end(connection, Ending::kCalls);
 }
 
-void ConnectionGuard::end(Connection& connection) {
-  if (cut(connection)) ++ended_calls_;
+void ConnectionGuard::end(Connection& connection, Ending why) {
+  if (!cut(connection)) return;
+  switch (why) {
+    case Ending::kCalls:
+      ++ended_calls_;
+      return;
+    case Ending::kModels:
+      ++ended_models_;
+      return;
+    case Ending::kDenied:
+      ++ended_denied_;
+      return;
+  }
 }
 
 // Connecting to nowhere resets the connection and drops what was received and not yet read, which
@@ -129,11 +252,16 @@ void ConnectionGuard::look(std::uint64_t resident_bytes, Time now) {
     if (!traffic || connection.is_ended_) return true;
     const Judgement judgement = judge(connection, *traffic, is_short, now);
     if (judgement == Judgement::kFine) return false;
-    is_anybody_to_blame = true;
-    if (cut(connection)) ++(judgement == Judgement::kStrange ? ended_strange_ : ended_unread_);
+    is_anybody_to_blame = is_anybody_to_blame || judgement != Judgement::kIdle;
+    if (cut(connection)) ++count_of(judgement);
     return true;
   });
   if (is_short && !is_anybody_to_blame) ++short_of_memory_;
+}
+
+std::atomic<std::uint64_t>& ConnectionGuard::count_of(Judgement judgement) noexcept {
+  if (judgement == Judgement::kIdle) return ended_idle_;
+  return judgement == Judgement::kStrange ? ended_strange_ : ended_unread_;
 }
 
 ConnectionGuard::Judgement ConnectionGuard::judge(Connection& connection, const Traffic& traffic,
@@ -149,6 +277,10 @@ ConnectionGuard::Judgement ConnectionGuard::judge(Connection& connection, const 
     connection.strange_ = old - std::min(old, less) + news;
     const std::uint64_t max = limits_.strange_bytes_max / (is_short ? kShortPart : 1);
     if (connection.strange_ > max) return Judgement::kStrange;
+    const bool has_call = connection.call_count_ > 0;
+    if (!has_call && now - connection.stranger_since_.load() > limits_.idle_max) {
+      return Judgement::kIdle;
+    }
   }
   if (traffic.waiting == 0 || traffic.taken != connection.taken_) {
     connection.taken_ = traffic.taken;
@@ -164,6 +296,13 @@ GuardCounts ConnectionGuard::counts() const noexcept {
   return {.ended_calls = ended_calls_,
           .ended_strange = ended_strange_,
           .ended_unread = ended_unread_,
+          .ended_models = ended_models_,
+          .ended_denied = ended_denied_,
+          .ended_displaced = ended_displaced_,
+          .ended_idle = ended_idle_,
+          .refused_full = refused_full_,
+          .refused_twins = refused_twins_,
+          .refused_calls = refused_calls_,
           .short_of_memory = short_of_memory_};
 }
 

@@ -12,6 +12,9 @@ using server::Verdict;
 
 namespace {
 
+// A server that has not come to look for so many ticks was busy with itself.
+constexpr int kTicksPerStride = 4;
+
 tl::unexpected<Error> replaced() {
   return not_found("this stream is no longer the worker's newest");
 }
@@ -23,6 +26,7 @@ Exchange::Exchange(server::ParameterServer server, ExchangeOptions options)
       dim_(server.dim()),
       statistic_count_(server.options().statistic_count),
       start_(std::chrono::steady_clock::now()),
+      clock_(start_, kTicksPerStride * options_.tick),
       server_(std::move(server)),
       members_(server_.worker_count()),
       slots_(members_.size()),
@@ -52,6 +56,7 @@ void Exchange::join(std::uint32_t worker, std::shared_ptr<Peer> peer, Memory mem
     const std::lock_guard lock(mutex_);
     Mailbox& mail = open_mailbox(worker);
     displaced = std::exchange(mail.joining, std::move(peer));
+    if (displaced) displaced->was_displaced_ = true;
     mail.memory = memory;
   }
   if (displaced) displaced->close(Close::kReplaced);
@@ -87,13 +92,27 @@ void Exchange::refuse(std::uint32_t worker, Verdict verdict) {
 
 void Exchange::end(std::uint32_t worker, std::shared_ptr<Peer> peer, bool has_left) {
   const std::lock_guard lock(mutex_);
+  // A stream that ended before its join was looked at has never been there. While the state thread
+  // is busy a worker may come and go as often as it likes, so nothing is kept of that.
+  if (peer->was_displaced_) return;
   Mailbox& mail = open_mailbox(worker);
-  // A stream that ended before its join was looked at has never been there.
   if (mail.joining == peer) {
     mail.joining.reset();
     return;
   }
   mail.ended.push_back({.peer = std::move(peer), .has_left = has_left});
+}
+
+void Exchange::revoke(std::uint32_t worker) {
+  std::shared_ptr<Peer> displaced;
+  {
+    const std::lock_guard lock(mutex_);
+    Mailbox& mail = open_mailbox(worker);
+    mail.is_revoked = true;
+    displaced = std::exchange(mail.joining, nullptr);
+    if (displaced) displaced->was_displaced_ = true;
+  }
+  if (displaced) displaced->close(Close::kRevoked);
 }
 
 void Exchange::inspect(std::function<void(const server::ParameterServer&)> look) {
@@ -128,6 +147,8 @@ void Exchange::run() {
     wake_.wait_until(lock, next_tick, [&] { return is_stopping_ || !queue_.empty(); });
     handle_one(lock);
     if (std::chrono::steady_clock::now() < next_tick) continue;
+    // Whoever has sent something is not silent, however long it has waited here.
+    for (std::size_t left = queue_.size(); left > 0 && handle_one(lock); --left) continue;
     lock.unlock();
     tick();
     lock.lock();
@@ -160,6 +181,7 @@ void Exchange::handle_mail(std::uint32_t worker) {
   for (std::size_t i = 0; i < mail.refusals.size(); ++i) {
     note_refusals(worker, static_cast<Verdict>(i), mail.refusals[i]);
   }
+  if (mail.is_revoked) handle_revocation(worker);
   if (mail.submitted && !silenced_) handle_update(worker, mail);
   for (const Ended& ended : mail.ended) handle_end(worker, ended);
   if (mail.joining) handle_join(worker, std::move(mail));
@@ -225,6 +247,13 @@ void Exchange::handle_end(std::uint32_t worker, const Ended& ended) {
     server_.on_disconnect(worker, now());
   }
   note(worker, ended.has_left ? MemberEvent::kLeft : MemberEvent::kGone);
+}
+
+void Exchange::handle_revocation(std::uint32_t worker) {
+  if (silenced_) return;
+  part(worker, Close::kRevoked);
+  server_.on_leave(worker);
+  note(worker, MemberEvent::kRevoked);
 }
 
 void Exchange::handle_join(std::uint32_t worker, Mailbox mail) {
@@ -297,8 +326,6 @@ void Exchange::note(std::uint32_t worker, MemberEvent event) const {
   if (options_.hooks.member) options_.hooks.member(worker, event);
 }
 
-server::Instant Exchange::now() const {
-  return std::chrono::duration_cast<server::Instant>(std::chrono::steady_clock::now() - start_);
-}
+server::Instant Exchange::now() { return clock_.at(std::chrono::steady_clock::now()); }
 
 }  // namespace ballast::transport

@@ -27,6 +27,7 @@
 
 #include "ballast/base/error.h"
 #include "ballast/server/parameter_server.h"
+#include "ballast/transport/patient_clock.h"
 #include "ballast/transport/peer.h"
 #include "ballast/wire/payload.h"
 
@@ -49,7 +50,8 @@ enum class MemberEvent : std::uint8_t {
   kReleased,
   kGone,
   kLeft,
-  kEvicted
+  kEvicted,
+  kRevoked
 };
 
 // Called on the state thread, so they may read the server and delay everything else.
@@ -104,6 +106,10 @@ class Exchange {
   // The stream has ended; with `has_left` the worker said good-bye before.
   void end(std::uint32_t worker, std::shared_ptr<Peer> peer, bool has_left);
 
+  // The worker's certificate was revoked: its stream is closed, its row leaves, and an update of it
+  // that waits is refused. A join that comes after this, under a new certificate, is a new life.
+  void revoke(std::uint32_t worker);
+
   // Runs the function on the state thread, after what was left there before, and waits for it.
   // Nothing happens after stop().
   void inspect(std::function<void(const server::ParameterServer&)> look);
@@ -127,9 +133,10 @@ class Exchange {
   struct Mailbox {
     std::shared_ptr<Peer> submitted;
     wire::Ticket ticket;
-    std::vector<Ended> ended;  // a stream ends once, so no more than there are streams
+    std::vector<Ended> ended;  // of streams that took part: one, and one that is just beginning
     std::shared_ptr<Peer> joining;
     server::Memory memory = server::Memory::kFresh;
+    bool is_revoked = false;  // before `joining`
     std::array<std::uint32_t, server::kVerdictCount> refusals{};
     bool is_queued = false;
   };
@@ -148,6 +155,7 @@ class Exchange {
   void handle_update(std::uint32_t worker, const Mailbox& mail);
   void fall_silent(Close why);
   void handle_end(std::uint32_t worker, const Ended& ended);
+  void handle_revocation(std::uint32_t worker);
   void handle_join(std::uint32_t worker, Mailbox mail);
   void tick();
   void release_held();
@@ -156,7 +164,7 @@ class Exchange {
   void part(std::uint32_t worker, Close why);
   void set_owner(std::uint32_t worker, const Peer* peer);
   void note(std::uint32_t worker, MemberEvent event) const;
-  server::Instant now() const;
+  server::Instant now();
 
   // Constant after construction.
   ExchangeOptions options_;
@@ -165,6 +173,7 @@ class Exchange {
   std::chrono::steady_clock::time_point start_;
 
   // The state thread's own.
+  PatientClock clock_;
   server::ParameterServer server_;  // its options are constant and read by all
   std::vector<Member> members_;
   std::optional<Close> silenced_;  // why nobody is told anything any more

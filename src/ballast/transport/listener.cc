@@ -1,6 +1,5 @@
 #include "ballast/transport/listener.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <netinet/in.h>
@@ -20,14 +19,11 @@
 
 #include "ballast/base/check.h"
 #include "ballast/transport/endpoint.h"
-#include "ballast/transport/socket_number.h"
 
 namespace ballast::transport {
 namespace {
 
 constexpr int kBacklog = 256;
-constexpr std::size_t kReservedPart = 4;  // every fourth connection is not for strangers
-constexpr std::size_t kTrustedMax = 4096;
 constexpr std::chrono::milliseconds kBackOff{10};  // when not even the spare could be got back
 
 std::string last_error() { return std::generic_category().message(errno); }
@@ -37,46 +33,6 @@ int open_spare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 void close_if_open(int& descriptor) {
   if (descriptor >= 0) close(descriptor);
   descriptor = -1;
-}
-
-// The other half of the descriptors stays for files, epoll and whatever else the process opens.
-std::size_t lowered_to_descriptors(std::size_t connections_max) {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return connections_max;
-  return std::min<std::size_t>(connections_max, std::max<rlim_t>(limit.rlim_cur / 2, 1));
-}
-
-using Machine = std::array<std::uint8_t, 8>;
-
-Machine machine_of(const in_addr& address) {
-  Machine machine{};
-  std::memcpy(machine.data(), &address, sizeof(address));
-  return machine;
-}
-
-Machine machine_of(const in6_addr& address) {
-  Machine machine{};
-  // A socket for both families shows IPv4 as the end of an IPv6 address.
-  if (IN6_IS_ADDR_V4MAPPED(&address)) {
-    std::memcpy(machine.data(), &address.s6_addr[12], sizeof(in_addr));
-  } else {
-    std::memcpy(machine.data(), &address, machine.size());
-  }
-  return machine;
-}
-
-Machine machine_of(const sockaddr_storage& storage) {
-  if (storage.ss_family == AF_INET) {
-    sockaddr_in address{};
-    std::memcpy(&address, &storage, sizeof(address));
-    return machine_of(address.sin_addr);
-  }
-  if (storage.ss_family == AF_INET6) {
-    sockaddr_in6 address{};
-    std::memcpy(&address, &storage, sizeof(address));
-    return machine_of(address.sin6_addr);
-  }
-  return {};
 }
 
 std::uint16_t port_of(int descriptor) {
@@ -93,9 +49,14 @@ std::uint16_t port_of(int descriptor) {
 
 }  // namespace
 
-Listener::Listener(ListenerOptions options) : options_(std::move(options)) {
-  options_.connections_max = lowered_to_descriptors(options_.connections_max);
+// The other half of the descriptors stays for files, epoll and whatever else the process opens.
+std::size_t lowered_to_descriptors(std::size_t connections_max) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return connections_max;
+  return std::min<std::size_t>(connections_max, std::max<rlim_t>(limit.rlim_cur / 2, 1));
 }
+
+Listener::Listener(ListenerOptions options) : options_(std::move(options)) {}
 
 Result<std::unique_ptr<Listener>> Listener::open(const ListenerOptions& options) {
   std::unique_ptr<Listener> listener(new Listener(options));
@@ -153,10 +114,7 @@ void Listener::stop() {
 }
 
 ListenerCounts Listener::counts() const noexcept {
-  return {.accepted = accepted_,
-          .refused_full = refused_full_,
-          .refused_address = refused_address_,
-          .refused_descriptors = refused_descriptors_};
+  return {.accepted = accepted_, .refused_descriptors = refused_descriptors_};
 }
 
 void Listener::run() {
@@ -170,10 +128,7 @@ void Listener::run() {
 }
 
 void Listener::accept_one() {
-  sockaddr_storage peer{};
-  socklen_t size = sizeof(peer);
-  const int descriptor =
-      accept4(socket_, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  const int descriptor = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (descriptor < 0) {
     const int error = errno;
     if (error == EMFILE || error == ENFILE) drop_for_lack_of_descriptors();
@@ -181,15 +136,8 @@ void Listener::accept_one() {
     if (error == ENOBUFS || error == ENOMEM) std::this_thread::sleep_for(kBackOff);
     return;
   }
-  const Address address = machine_of(peer);
-  if (!has_room_for(address)) {
-    close(descriptor);
-    return;
-  }
   const int yes = 1;
   setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-  connections_.push_back(
-      {.descriptor = descriptor, .socket = socket_number(descriptor), .address = address});
   ++accepted_;
   take_(descriptor);
 }
@@ -201,51 +149,6 @@ void Listener::drop_for_lack_of_descriptors() {
   close_if_open(descriptor);
   spare_ = open_spare();
   if (spare_ < 0) std::this_thread::sleep_for(kBackOff);
-}
-
-bool Listener::has_room_for(const Address& address) {
-  forget_closed();
-  if (is_full_for(address)) {
-    ++refused_full_;
-    return false;
-  }
-  const auto same = std::ranges::count(connections_, address, &Connection::address);
-  if (static_cast<std::size_t>(same) >= options_.connections_per_address_max) {
-    ++refused_address_;
-    return false;
-  }
-  return true;
-}
-
-bool Listener::is_full_for(const Address& address) {
-  const std::size_t max = options_.connections_max;
-  if (connections_.size() >= max) return true;
-  const std::lock_guard lock(mutex_);
-  const auto is_strange = [&](const Address& other) { return !trusted_.contains(other); };
-  if (!is_strange(address)) return false;
-  const auto strangers = std::ranges::count_if(connections_, is_strange, &Connection::address);
-  return static_cast<std::size_t>(strangers) >= max - max / kReservedPart;
-}
-
-void Listener::trust(const std::string& host) {
-  Address address{};
-  in_addr old_address{};
-  in6_addr new_address{};
-  if (inet_pton(AF_INET, host.c_str(), &old_address) == 1) {
-    address = machine_of(old_address);
-  } else if (inet_pton(AF_INET6, host.c_str(), &new_address) == 1) {
-    address = machine_of(new_address);
-  } else {
-    return;
-  }
-  const std::lock_guard lock(mutex_);
-  if (trusted_.size() < kTrustedMax) trusted_.insert(address);
-}
-
-void Listener::forget_closed() {
-  std::erase_if(connections_, [](const Connection& connection) {
-    return socket_number(connection.descriptor) != connection.socket;
-  });
 }
 
 }  // namespace ballast::transport

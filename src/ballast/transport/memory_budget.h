@@ -15,7 +15,7 @@ struct MemoryBudget {
   std::uint64_t libraries = 0;    // gRPC's code and threads, and what the allocator leaves unused
   std::uint64_t slots = 0;        // one per worker, in which an update is received
   std::uint64_t table = 0;        // one row per worker, and what the rule keeps of them
-  std::uint64_t models = 0;       // the optimizer's, and a snapshot for each worker that gets one
+  std::uint64_t models = 0;       // the optimizer's, and two snapshots for each worker
   std::uint64_t messages = 0;     // that the workers' streams are working on
   std::uint64_t connections = 0;  // their bookkeeping, with TLS
   std::uint64_t buffers = 0;      // what gRPC may hold for all of them: its quota

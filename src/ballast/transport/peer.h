@@ -19,6 +19,7 @@ struct Delivery {
 enum class Close : std::uint8_t {
   kReplaced,  // a newer stream of the same worker took its place
   kEvicted,   // silent for too long
+  kRevoked,   // its certificate was taken back
   kComeBack,  // held for too long: the worker may ask again later
   kStopping,  // the server ends; it may be started again
   kFinished,  // the training is over
@@ -31,6 +32,10 @@ class Peer {
   virtual ~Peer() = default;
   virtual void deliver(Delivery delivery) = 0;
   virtual void close(Close why) = 0;
+
+ private:
+  friend class Exchange;
+  bool was_displaced_ = false;  // before it ever took part; behind the exchange's mutex
 };
 
 }  // namespace ballast::transport

@@ -14,14 +14,14 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "ballast/base/error.h"
 #include "ballast/server/parameter_server.h"
 #include "ballast/transport/connection_guard.h"
 #include "ballast/transport/exchange.h"
+#include "ballast/transport/identify.h"
 #include "ballast/transport/listener.h"
+#include "ballast/transport/notices.h"
 
 namespace ballast::transport {
 
@@ -32,22 +32,22 @@ struct TlsFiles {
   std::string key;
 };
 
-// The enrolled name a client certificate (PEM) stands for; an error if it is revoked or not one of
-// ours. Asked when a stream begins, with every update, and every second for streams that live, by
-// several threads at once.
-using Identify = std::function<Result<std::string>(std::string_view certificate)>;
-
 struct NetworkLimits {
   std::size_t connections_max = 1024;
-  std::size_t connections_per_address_max = 256;
+  // On which no worker takes part. The oldest makes place for a newcomer.
+  std::size_t strangers_per_address_max = 256;
   int streams_per_connection_max = 4;
+  std::size_t streams_per_worker_max = 4;  // when another one begins, the oldest is ended
   std::size_t memory_bytes_max = std::size_t{256} << 20;  // of all that gRPC buffers
   int metadata_bytes_max = 8192;
   std::chrono::milliseconds handshake_max{10'000};  // TLS, HTTP/2, and again for the join
   // A transfer may take grace + bytes / rate; slower streams are dropped.
   std::chrono::milliseconds stall_grace{20'000};
   std::uint64_t bytes_per_second_min = 64 * 1024;
-  std::chrono::milliseconds connection_idle_max{60'000};  // without a stream
+  // For the last words of a stream that the server ends; then it is cancelled, and a connection
+  // that still holds a model of it after so long again is reset.
+  std::chrono::milliseconds farewell_max{2'000};
+  std::chrono::milliseconds connection_idle_max{10'000};  // without a call
   // Of a connection on which no worker has joined, at once; a join takes a few thousand.
   std::uint64_t strange_bytes_max = 32 * 1024;
 };
@@ -61,6 +61,8 @@ struct NetworkServerOptions {
   std::optional<TlsFiles> tls = {};
   Identify identify = {};  // required with tls
   NetworkLimits limits = {};
+  // Told of what was refused, at a bounded rate, by one thread of the server's own.
+  std::function<void(const Notice&)> notice = {};
   // What the process may use, see memory_budget.h. When it uses more, connections whose peers send
   // and do not read are ended. 0: as much as it likes.
   std::uint64_t memory_budget = 0;
@@ -70,9 +72,16 @@ struct NetworkCounts {
   ListenerCounts connections;
   GuardCounts guard;
   std::uint64_t streams_opened = 0;
-  std::uint64_t streams_refused = 0;  // unknown or revoked
+  std::uint64_t streams_open = 0;     // now
+  std::uint64_t streams_refused = 0;  // not enrolled, revoked, expired, ...
+  std::uint64_t calls_refused = 0;    // others, for example health checks, of such certificates
+  std::uint64_t streams_denied = 0;   // ended because their certificate was no longer good
+  std::uint64_t workers_revoked = 0;  // rows that left for it
+  bool is_deny_list_unreadable = false;
+  std::uint64_t notices_left_out = 0;  // of which the log has not heard
   std::uint64_t streams_stalled = 0;
-  std::uint64_t joins_refused = 0;  // another protocol or another network
+  std::uint64_t streams_surplus = 0;  // ended because their worker opened too many
+  std::uint64_t joins_refused = 0;    // another protocol or another network
 };
 
 class NetworkServer {

@@ -1,6 +1,7 @@
 #pragma once
 // Shows every call of a server to its guard, of whatever method: gRPC's own health service and
-// methods that do not exist cost as much as others.
+// methods that do not exist cost as much as others. A call whose connection the guard does not
+// know, because it has just ended it, is cancelled.
 
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/support/server_interceptor.h>
@@ -11,6 +12,7 @@
 #include "ballast/transport/connection_guard.h"
 #include "ballast/transport/grpc/handoff.h"
 #include "ballast/transport/grpc/peer_address.h"
+#include "ballast/transport/grpc/session.h"
 
 namespace ballast::transport {
 
@@ -39,11 +41,13 @@ class WatchedCall final : public grpc::experimental::Interceptor {
   Handoff begun_;  // to its end, on whatever thread
 };
 
+inline constexpr std::string_view kTrainMethod = "/ballast.v1.ParameterServer/Train";
+
 class CallWatch final : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
-  // The guard outlives the server.
-  CallWatch(ConnectionGuard& guard, std::size_t metadata_bytes_max)
-      : guard_(guard), metadata_bytes_max_(metadata_bytes_max) {
+  // The desk and its guard outlive the server.
+  CallWatch(Desk& desk, std::size_t metadata_bytes_max)
+      : desk_(desk), guard_(*desk.guard), metadata_bytes_max_(metadata_bytes_max) {
     made_.give();
   }
 
@@ -52,12 +56,34 @@ class CallWatch final : public grpc::experimental::ServerInterceptorFactoryInter
     made_.take();
     grpc::ServerContextBase& context = *call->server_context();
     auto connection = connection_of(guard_, context.peer());
-    if (!connection) return nullptr;
-    if (metadata_bytes(context) > metadata_bytes_max_) guard_.end(*connection);
+    if (!connection) {
+      guard_.count_refused_call();
+      context.TryCancel();
+      return nullptr;
+    }
+    if (metadata_bytes(context) > metadata_bytes_max_) {
+      guard_.end(*connection, ConnectionGuard::Ending::kCalls);
+    }
+    if (desk_.options.tls && !is_allowed(*call, connection)) context.TryCancel();
     return new WatchedCall(guard_, std::move(connection));
   }
 
  private:
+  // Whether the certificate is good now. Training calls are told why if it is not (service.h);
+  // others, of gRPC's own services, only end.
+  bool is_allowed(grpc::experimental::ServerRpcInfo& call,
+                  const std::shared_ptr<ConnectionGuard::Connection>& connection) {
+    const grpc::ServerContextBase& context = *call.server_context();
+    std::string certificate = certificate_of(context);
+    const bool is_training = std::string_view(call.method()) == kTrainMethod;
+    const Identified name = is_training ? Identified() : desk_.certificates->check(certificate);
+    guard_.set_certificate(connection, std::move(certificate));
+    if (name) return true;
+    ++desk_.calls_refused;
+    desk_.notices->add(Notice::Kind::kCallRefused, host_of(context.peer()), told(name.error()));
+    return false;
+  }
+
   static std::size_t metadata_bytes(const grpc::ServerContextBase& context) {
     constexpr std::size_t kPerField = 32;  // as HTTP/2 counts them
     std::size_t bytes = 0;
@@ -67,6 +93,7 @@ class CallWatch final : public grpc::experimental::ServerInterceptorFactoryInter
     return bytes;
   }
 
+  Desk& desk_;
   ConnectionGuard& guard_;
   const std::size_t metadata_bytes_max_;
   Handoff made_;  // to the calls

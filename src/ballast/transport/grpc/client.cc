@@ -98,7 +98,10 @@ class Client::Body {
 
   tl::unexpected<Error> failed(const Trouble& why) const {
     if (is_stopped()) return interrupted("stopped while waiting for the server");
-    return io_error(fmt::format("{}: {}", options_.server, why.message));
+    std::string message = fmt::format("{}: {}", options_.server, why.message);
+    // A certificate that has expired cannot even reach the server that said so.
+    if (!told_.empty() && told_ != why.message) message += "; before that: " + told_;
+    return io_error(std::move(message));
   }
 
   // Makes the connection anew. Updates may be lost one after the other while joining works, because
@@ -106,6 +109,7 @@ class Client::Body {
   Status come_back(const Trouble& why, bool has_verdict) {
     if (!why.may_retry || is_stopped() || lost_.waited >= options_.patience) return failed(why);
     ++reconnect_count_;
+    told_ = why.message;
     milliseconds wait = why.wait;
     if (!has_verdict) {
       lost_.pause =
@@ -123,7 +127,10 @@ class Client::Body {
     const auto give_up = Clock::now() + options_.patience;
     for (milliseconds wait = options_.back_off_min;; wait = 2 * wait) {
       const Attempt<void> done = connect(is_fresh);
-      if (done) return {};
+      if (done) {
+        told_.clear();
+        return {};
+      }
       stream_.reset();
       is_over_ = done.error().is_over;
       if (is_over_) return {};
@@ -210,6 +217,7 @@ class Client::Body {
   bool is_over_ = false;
   std::vector<float> model_;
   Lost lost_;
+  std::string told_;  // why the last connection ended
   std::uint64_t reconnect_count_ = 0;
 };
 

@@ -5,10 +5,12 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
 #include "ballast/base/check.h"
@@ -33,13 +35,19 @@ constexpr int kFirstReadBytes = 8 * 1024;
 // A call is over for the peer, which may begin the next one, before it is for us.
 constexpr int kCallsPerStream = 4;
 constexpr int kSweepsPerIdentification = 4;
+constexpr std::size_t kReservedPart = 4;  // every fourth connection is not for strangers
 constexpr std::chrono::milliseconds kStopGrace{500};
 
 constexpr const char* kServiceName = "ballast.v1.ParameterServer";
 constexpr const char* kTrainingName = "ballast.v1.Training";
 
 GuardLimits guard_limits(const NetworkServerOptions& options) {
-  return {.calls_max = kCallsPerStream * options.limits.streams_per_connection_max,
+  const std::size_t connections_max = lowered_to_descriptors(options.limits.connections_max);
+  return {.connections_max = connections_max,
+          .strangers_max = connections_max - connections_max / kReservedPart,
+          .strangers_per_address_max = options.limits.strangers_per_address_max,
+          .idle_max = options.limits.connection_idle_max,
+          .calls_max = kCallsPerStream * options.limits.streams_per_connection_max,
           .strange_bytes_max = options.limits.strange_bytes_max,
           .memory_bytes_max = options.memory_budget};
 }
@@ -77,12 +85,18 @@ class NetworkServer::Body {
   Body(const NetworkServerOptions& options, wire::Mac mac, server::ParameterServer server,
        ExchangeOptions exchange_options)
       : guard_(guard_limits(options)),
+        worker_count_(server.worker_count()),
+        loans_(worker_count_, guard_),
         exchange_(std::move(server), std::move(exchange_options)),
-        service_(desk_, [this](const std::string& host) { listener_->trust(host); }) {
+        service_(desk_, worker_count_),
+        certificates_(options.tls ? options.identify : Identify(), notices_) {
     desk_.options = options;
     desk_.mac = std::move(mac);
     desk_.exchange = &exchange_;
     desk_.guard = &guard_;
+    desk_.loans = &loans_;
+    desk_.certificates = &certificates_;
+    desk_.notices = &notices_;
   }
   ~Body() { stop(Close::kStopping); }
 
@@ -124,12 +138,19 @@ class NetworkServer::Body {
     service_.on_shutdown();
   }
 
-  NetworkCounts counts() const {
+  NetworkCounts counts() {
     return {.connections = listener_->counts(),
             .guard = guard_.counts(),
             .streams_opened = desk_.streams_opened,
+            .streams_open = service_.sessions().size(),
             .streams_refused = desk_.streams_refused,
+            .calls_refused = desk_.calls_refused,
+            .streams_denied = desk_.streams_denied,
+            .workers_revoked = desk_.workers_revoked,
+            .is_deny_list_unreadable = certificates_.is_unsure(),
+            .notices_left_out = notices_.left_out_count(),
             .streams_stalled = desk_.streams_stalled,
+            .streams_surplus = desk_.streams_surplus,
             .joins_refused = desk_.joins_refused};
   }
 
@@ -148,26 +169,60 @@ class NetworkServer::Body {
     std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> watches;
     const int metadata_bytes_max = desk_.options.limits.metadata_bytes_max;
     watches.push_back(
-        std::make_unique<CallWatch>(guard_, static_cast<std::size_t>(metadata_bytes_max)));
+        std::make_unique<CallWatch>(desk_, static_cast<std::size_t>(metadata_bytes_max)));
     return watches;
   }
 
   void take(int descriptor) {
-    guard_.watch(descriptor);
+    if (!guard_.watch(descriptor, Clock::now())) {
+      close(descriptor);
+      return;
+    }
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     connection.fd = descriptor;
     service_.on_connection();
     acceptor_->HandleNewConnection(&connection);
   }
 
+  // The lock is for the wait alone: certificates are parsed and files are read here.
   void sweep() {
     std::unique_lock lock(mutex_);
     for (int round = 0; !wake_.wait_for(lock, kSweepEvery, [&] { return is_stopping_; }); ++round) {
-      for (const auto& session : service_.sessions()) {
-        session->end_if_stalled(Clock::now());
-        if (round % kSweepsPerIdentification == 0) session->end_if_revoked();
-      }
+      lock.unlock();
+      end_what_stalls();
+      if (desk_.options.tls && round % kSweepsPerIdentification == 0) end_denied();
+      tell_notices();
+      lock.lock();
     }
+  }
+
+  void end_what_stalls() {
+    const auto now = Clock::now();
+    const auto missed = now - std::exchange(swept_at_, now) - 2 * kSweepEvery;
+    loans_.recall(now - 2 * desk_.options.limits.farewell_max);
+    for (const auto& session : service_.sessions()) {
+      if (missed > Clock::duration::zero()) session->forgive(missed);
+      session->end_if_stalled(now);
+    }
+  }
+
+  // Each certificate is looked at once, however many streams and connections it has.
+  void end_denied() {
+    std::unordered_map<std::string, Identified> known;
+    const Identify check = [&](std::string_view certificate) {
+      const auto [place, is_new] = known.try_emplace(std::string(certificate));
+      if (is_new) place->second = certificates_.check(certificate);
+      return place->second;
+    };
+    service_.end_denied(check);
+    guard_.end_denied(
+        [&](const std::string& certificate) { return check(certificate).has_value(); },
+        Clock::now());
+  }
+
+  void tell_notices() {
+    if (!desk_.options.notice) return;
+    while (const auto notice = notices_.next(Clock::now())) desk_.options.notice(*notice);
   }
 
   void look_out() {
@@ -179,10 +234,14 @@ class NetworkServer::Body {
     }
   }
 
+  Notices notices_;
   ConnectionGuard guard_;
+  const std::size_t worker_count_;
+  ModelLoans loans_;
   Desk desk_;
   Exchange exchange_;
   Service service_;
+  CertificateCheck certificates_;
   grpc::CallbackGenericService unknown_methods_;  // gRPC's own refusal is not shown to the guard
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
@@ -192,6 +251,7 @@ class NetworkServer::Body {
   bool is_stopping_ = false;
   std::mutex stop_mutex_;  // held by whoever ends it all; others wait until it has ended
   std::thread sweeper_;
+  Clock::time_point swept_at_ = Clock::now();  // the sweeper's own
   std::thread lookout_;
 };
 
@@ -208,11 +268,8 @@ Result<NetworkServer> NetworkServer::start(const NetworkServerOptions& options,
   if (options.tls) {
     BALLAST_TRY(credentials, make_server_credentials(*options.tls));
   }
-  BALLAST_TRY(auto listener, Listener::open({.address = options.listen,
-                                             .connections_max = options.limits.connections_max,
-                                             .connections_per_address_max =
-                                                 options.limits.connections_per_address_max,
-                                             .is_loopback_only = !options.tls}));
+  BALLAST_TRY(auto listener,
+              Listener::open({.address = options.listen, .is_loopback_only = !options.tls}));
   BALLAST_TRY(auto mac, make_ticket_mac());
   auto body =
       std::make_unique<Body>(options, std::move(mac), std::move(server), std::move(exchange));

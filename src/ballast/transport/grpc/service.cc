@@ -13,8 +13,8 @@ namespace {
 // Turns a stream away before it has cost anything.
 class Refusal final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  explicit Refusal(const std::string& message) {
-    Finish({grpc::StatusCode::PERMISSION_DENIED, message});
+  explicit Refusal(grpc::Status status) {
+    Finish(std::move(status));
     begun_.give();  // gRPC has not seen us yet
   }
   void OnDone() override {
@@ -26,61 +26,120 @@ class Refusal final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   Handoff begun_;
 };
 
+grpc::Status denied(const std::string& message) {
+  return {grpc::StatusCode::PERMISSION_DENIED, message};
+}
+
 // Who is on the other end: the certificate says it, or, without TLS, a header.
-Result<StreamIdentity> identify(const NetworkServerOptions& options, const Exchange& exchange,
-                                const grpc::CallbackServerContext& context) {
+tl::expected<StreamIdentity, grpc::Status> identify(Desk& desk,
+                                                    const grpc::CallbackServerContext& context) {
   StreamIdentity identity;
-  if (options.tls) {
-    const auto found = context.auth_context()->FindPropertyValues("x509_pem_cert");
-    if (found.empty()) return not_found("a certificate is required");
-    identity.certificate.assign(found.front().data(), found.front().size());
-    BALLAST_TRY(identity.name, options.identify(identity.certificate));
+  if (desk.options.tls) {
+    identity.certificate = certificate_of(context);
+    auto name = desk.certificates->check(identity.certificate);
+    if (!name) return tl::unexpected(status_of(name.error()));
+    identity.name = *std::move(name);
   } else {
     const auto found = context.client_metadata().find(kNameHeader);
     if (found == context.client_metadata().end()) {
-      return not_found(fmt::format("say who you are in the header {}", kNameHeader));
+      return tl::unexpected(denied(fmt::format("say who you are in the header {}", kNameHeader)));
     }
     identity.name.assign(found->second.data(), found->second.size());
   }
-  const auto worker = exchange.find(identity.name);
-  if (!worker) return not_found("this worker is not enrolled here");
+  const auto worker = desk.exchange->find(identity.name);
+  if (!worker) return tl::unexpected(denied("this worker is not enrolled here"));
   identity.worker = *worker;
   return identity;
 }
 
 }  // namespace
 
-Service::Service(Desk& desk, Trust trust) : desk_(desk), trust_(std::move(trust)) {
+Service::Service(Desk& desk, std::size_t worker_count)
+    : desk_(desk), sessions_(worker_count), certificates_(worker_count) {
+  desk_.on_join = [this](const auto& session, server::Memory memory) { join(session, memory); };
+  desk_.on_revoked = [this](const Session& session) {
+    revoke(session.worker(), session.certificate());
+  };
   desk_.on_done = [this](Session* session) {
     const Reaction reaction(connected_, shut_down_);
     const std::lock_guard lock(mutex_);
-    sessions_.erase(session);
+    std::erase_if(sessions_[session->worker()],
+                  [&](const auto& other) { return other.get() == session; });
   };
+}
+
+// The newest streams stay: a worker that lost its connection comes back before the server knows.
+void Service::add(const std::shared_ptr<Session>& session) {
+  std::shared_ptr<Session> surplus;
+  {
+    const std::lock_guard lock(mutex_);
+    auto& own = sessions_[session->worker()];
+    own.push_back(session);
+    const std::size_t max = desk_.options.limits.streams_per_worker_max;
+    if (own.size() > max) surplus = own[own.size() - 1 - max];
+  }
+  if (surplus) surplus->end_as_surplus();
 }
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Service::Train(
     grpc::CallbackServerContext* context) {
   const Reaction reaction(connected_, shut_down_);
-  auto identity = identify(desk_.options, *desk_.exchange, *context);
+  auto identity = identify(desk_, *context);
   if (!identity) {
     ++desk_.streams_refused;
-    return new Refusal(identity.error().message);
+    desk_.notices->add(Notice::Kind::kCallRefused, host_of(context->peer()),
+                       identity.error().error_message());
+    return new Refusal(std::move(identity).error());
+  }
+  auto connection = connection_of(*desk_.guard, context->peer());
+  if (!connection) {  // the guard has counted it
+    return new Refusal({grpc::StatusCode::UNAVAILABLE, "the connection was ended"});
   }
   ++desk_.streams_opened;
-  trust_(host_of(context->peer()));
-  const auto session = std::make_shared<Session>(desk_, *context, *std::move(identity));
-  {
-    const std::lock_guard lock(mutex_);
-    sessions_.emplace(session.get(), session);
-  }
+  const auto session =
+      std::make_shared<Session>(desk_, *context, std::move(connection), *std::move(identity));
+  add(session);
   session->start();
   return session.get();
+}
+
+// Together, so that a revocation of an older certificate cannot come after this join.
+void Service::join(const std::shared_ptr<Session>& session, server::Memory memory) {
+  const std::lock_guard lock(mutex_);
+  certificates_[session->worker()] = session->certificate();
+  desk_.exchange->join(session->worker(), session, memory);
+}
+
+// Does nothing if the worker has joined under another certificate meanwhile.
+void Service::revoke(std::uint32_t worker, const std::string& certificate) {
+  const std::lock_guard lock(mutex_);
+  if (certificates_[worker].empty() || certificates_[worker] != certificate) return;
+  certificates_[worker].clear();
+  ++desk_.workers_revoked;
+  desk_.exchange->revoke(worker);
+}
+
+void Service::end_denied(const Identify& check) {
+  for (const auto& session : sessions()) {
+    if (session->certificate().empty()) continue;
+    if (const auto name = check(session->certificate()); !name) session->end_denied(name.error());
+  }
+  std::vector<std::string> certificates;
+  {
+    const std::lock_guard lock(mutex_);
+    certificates = certificates_;
+  }
+  for (std::uint32_t worker = 0; worker < certificates.size(); ++worker) {
+    if (certificates[worker].empty()) continue;
+    const auto name = check(certificates[worker]);
+    if (!name && name.error().why == Denial::kRevoked) revoke(worker, certificates[worker]);
+  }
 }
 
 std::vector<std::shared_ptr<Session>> Service::sessions() {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<Session>> all;
-  for (const auto& [pointer, session] : sessions_) all.push_back(session);
+  for (const auto& own : sessions_) all.insert(all.end(), own.begin(), own.end());
   return all;
 }
 

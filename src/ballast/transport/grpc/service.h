@@ -10,7 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "ballast/transport/grpc/handoff.h"
@@ -23,10 +22,7 @@ namespace ballast::transport {
 class Service final
     : public v1::ParameterServer::WithRawCallbackMethod_Train<v1::ParameterServer::Service> {
  public:
-  using Trust = std::function<void(const std::string& host)>;
-
-  // `trust` is told where enrolled workers come from.
-  Service(Desk& desk, Trust trust);
+  Service(Desk& desk, std::size_t worker_count);
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Train(
       grpc::CallbackServerContext* context) override;
@@ -38,13 +34,21 @@ class Service final
   // The streams that are open.
   std::vector<std::shared_ptr<Session>> sessions();
 
+  // Ends the streams whose certificates are no longer good, and has the rows of revoked workers
+  // removed, also of those that are away.
+  void end_denied(const Identify& check);
+
  private:
+  void add(const std::shared_ptr<Session>& session);
+  void join(const std::shared_ptr<Session>& session, server::Memory memory);
+  void revoke(std::uint32_t worker, const std::string& certificate);
+
   Desk& desk_;
-  Trust trust_;
   Handoff connected_;
   Handoff shut_down_;
   std::mutex mutex_;
-  std::unordered_map<Session*, std::shared_ptr<Session>> sessions_;
+  std::vector<std::vector<std::shared_ptr<Session>>> sessions_;  // of each worker, oldest first
+  std::vector<std::string> certificates_;  // under which each worker joined last
 };
 
 }  // namespace ballast::transport

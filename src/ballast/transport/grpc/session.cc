@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "ballast/transport/grpc/flow.h"
-#include "ballast/transport/grpc/peer_address.h"
 #include "ballast/wire/limits.h"
 
 namespace ballast::transport {
@@ -26,6 +25,8 @@ grpc::Status status_of(Close why) {
       return {StatusCode::ABORTED, "a newer stream of this worker took over"};
     case Close::kEvicted:
       return {StatusCode::DEADLINE_EXCEEDED, "silent for too long; join again"};
+    case Close::kRevoked:
+      return status_of(Denied{.why = Denial::kRevoked, .detail = {}});
     case Close::kComeBack:
       return grpc::Status::OK;
     case Close::kFinished:
@@ -38,11 +39,12 @@ grpc::Status status_of(Close why) {
 
 }  // namespace
 
-Session::Session(Desk& desk, grpc::CallbackServerContext& context, StreamIdentity identity)
+Session::Session(Desk& desk, grpc::CallbackServerContext& context,
+                 std::shared_ptr<ConnectionGuard::Connection> connection, StreamIdentity identity)
     : desk_(desk),
       context_(context),
       identity_(std::move(identity)),
-      connection_(connection_of(*desk.guard, context.peer())),
+      connection_(std::move(connection)),
       phase_since_(Clock::now()) {}
 
 void Session::start() {
@@ -115,6 +117,7 @@ Session::Handled Session::on_join(const v1::Join& join) {
                : grpc::Status(StatusCode::FAILED_PRECONDITION, encoding.error().message);
   if (!status.ok()) {
     ++desk_.joins_refused;
+    desk_.notices->add(Notice::Kind::kJoinRefused, identity_.name, status.error_message());
     return tl::unexpected(std::move(status));
   }
   {
@@ -123,15 +126,18 @@ Session::Handled Session::on_join(const v1::Join& join) {
     enter_locked(Phase::kWaiting);
   }
   has_joined_ = true;
-  if (connection_) desk_.guard->join(*connection_);
-  desk_.exchange->join(identity_.worker, shared_from_this(),
-                       join.is_fresh() ? server::Memory::kFresh : server::Memory::kKept);
+  desk_.guard->join(*connection_);
+  desk_.on_join(shared_from_this(),
+                join.is_fresh() ? server::Memory::kFresh : server::Memory::kKept);
   return {};
 }
 
 Session::Handled Session::on_update_header(const v1::UpdateHeader& header) {
-  if (is_revoked()) {
-    return refusal(StatusCode::PERMISSION_DENIED, "the certificate was revoked");
+  if (!identity_.certificate.empty()) {
+    if (const auto name = desk_.certificates->check(identity_.certificate); !name) {
+      end_denied(name.error());
+      return tl::unexpected(status_of(name.error()));
+    }
   }
   auto ticket = wire::open_ticket(bytes_of(header.ticket()), desk_.options.run, desk_.mac);
   if (!ticket) {
@@ -175,11 +181,17 @@ void Session::deliver(Delivery delivery) {
   const std::lock_guard lock(mutex_);
   if (end_) return;
   enter_locked(Phase::kSending);
-  outbox_.model = {};
+  outbox_.model.reset();
+  outbox_.has_model = false;
   if (delivery.verdict) {
     outbox_.verdict.emplace();
     outbox_.verdict->set_verdict(static_cast<std::uint32_t>(*delivery.verdict));
     outbox_.verdict->set_staleness(delivery.staleness);
+  }
+  if (delivery.next) {
+    outbox_.model = desk_.loans->lend(identity_.worker, delivery.next->model, connection_);
+    outbox_.lent = outbox_.model;
+    delivery.next->model.values.reset();
   }
   outbox_.assignment = std::move(delivery.next);
   if (!is_writing_) write_next();
@@ -190,6 +202,7 @@ void Session::close(Close why) {
   if (end_) return;
   if (why != Close::kComeBack) return finish(status_of(why));
   outbox_.has_come_back = true;
+  ending_since_ = Clock::now();
   if (!is_writing_) write_next();
 }
 
@@ -200,7 +213,8 @@ void Session::write_next() {
   } else if (outbox_.has_come_back) {
     finish(grpc::Status::OK);
   } else if (phase_ == Phase::kSending) {
-    enter_locked(outbox_.model.values ? Phase::kComputing : Phase::kWaiting);
+    outbox_.model.reset();
+    enter_locked(outbox_.has_model ? Phase::kComputing : Phase::kWaiting);
   }
 }
 
@@ -212,8 +226,8 @@ bool Session::fill_outgoing() {
     *message.mutable_verdict() = *std::exchange(outbox_.verdict, std::nullopt);
   } else if (outbox_.assignment) {
     const server::Assignment assignment = *std::exchange(outbox_.assignment, std::nullopt);
-    outbox_.model = assignment.model;
-    outbox_.chunks = wire::PayloadWriter(*assignment.model.values, {}, model_encoding_);
+    outbox_.has_model = true;
+    outbox_.chunks = wire::PayloadWriter(outbox_.model->values(), {}, model_encoding_);
     *message.mutable_model() = header_of(assignment);
   } else if (!outbox_.chunks.is_done()) {
     fill_chunk();
@@ -232,7 +246,7 @@ bool Session::fill_outgoing() {
 void Session::fill_chunk() {
   const wire::Chunk chunk = outbox_.chunks.next();
   const bool is_in_place = model_encoding_ == wire::Encoding::kFloat32;
-  outgoing_ = frame_of(chunk, is_in_place ? outbox_.model.values : nullptr);
+  outgoing_ = frame_of(chunk, is_in_place ? outbox_.model : nullptr);
   outgoing_chunk_bytes_ = chunk.size();
 }
 
@@ -270,13 +284,18 @@ void Session::OnWriteDone(bool ok) {
 void Session::finish(grpc::Status status) {
   if (end_) return;
   end_ = std::move(status);
+  if (!ending_since_) ending_since_ = Clock::now();
+  outbox_.assignment.reset();
+  outbox_.chunks = {};
+  outbox_.model.reset();
+  if (const auto lent = outbox_.lent.lock()) desk_.loans->set_over(*lent, *ending_since_);
   if (!is_writing_) Finish(*end_);
 }
 
 // Does not wait for a peer that does not read.
 void Session::finish_now(grpc::Status status) {
   finish(std::move(status));
-  if (is_writing_) context_.TryCancel();
+  if (is_writing_ && !is_over_) context_.TryCancel();
 }
 
 void Session::OnCancel() {
@@ -287,9 +306,13 @@ void Session::OnCancel() {
 
 void Session::OnDone() {
   over_.take();
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
   const std::shared_ptr<Session> self = shared_from_this();
   if (has_joined_) {
-    if (connection_) desk_.guard->leave(*connection_);
+    desk_.guard->leave(*connection_, Clock::now());
     desk_.exchange->end(identity_.worker, self, has_left_);
   }
   desk_.on_done(this);
@@ -297,19 +320,40 @@ void Session::OnDone() {
 
 void Session::end_if_stalled(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  if (!is_stalled(now)) return;
+  if (is_over_ || !is_stalled(now)) return;
   if (!end_) ++desk_.streams_stalled;
-  finish_now({StatusCode::DEADLINE_EXCEEDED, "too slow; the stream was dropped"});
+  finish({StatusCode::DEADLINE_EXCEEDED, "too slow; the stream was dropped"});
+  context_.TryCancel();
 }
 
-void Session::end_if_revoked() {
-  if (!is_revoked()) return;
+void Session::forgive(Clock::duration time) {
   const std::lock_guard lock(mutex_);
-  finish_now({StatusCode::PERMISSION_DENIED, "the certificate was revoked"});
+  phase_since_ += time;
+  if (ending_since_) *ending_since_ += time;
+}
+
+void Session::end_as_surplus() {
+  ++desk_.streams_surplus;
+  const std::lock_guard lock(mutex_);
+  finish_now({StatusCode::RESOURCE_EXHAUSTED, "this worker has opened too many streams"});
+}
+
+void Session::end_denied(const Denied& denied) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (end_) return;
+    finish_now(status_of(denied));
+  }
+  ++desk_.streams_denied;
+  if (denied.why != Denial::kUnsure) {
+    desk_.notices->add(Notice::Kind::kWorkerDenied, identity_.name, told(denied));
+  }
+  if (denied.why == Denial::kRevoked) desk_.on_revoked(*this);
 }
 
 bool Session::is_stalled(Clock::time_point now) const {
   const NetworkLimits& limits = desk_.options.limits;
+  if (ending_since_ && now - *ending_since_ > limits.farewell_max) return true;
   const auto elapsed = now - phase_since_;
   switch (phase_) {
     case Phase::kJoining:
@@ -325,17 +369,11 @@ bool Session::is_stalled(Clock::time_point now) const {
   return false;
 }
 
-bool Session::is_revoked() const {
-  if (identity_.certificate.empty()) return false;
-  const Result<std::string> name = desk_.options.identify(identity_.certificate);
-  return !name || *name != identity_.name;
-}
-
 // Whose turn it is as the worker sees it: it may answer a model before gRPC has told us that the
 // last of it is gone.
 Session::Phase Session::turn() {
   const std::lock_guard lock(mutex_);
-  const bool is_drained = outbox_.model.values && !outbox_.assignment && outbox_.chunks.is_done();
+  const bool is_drained = outbox_.has_model && !outbox_.assignment && outbox_.chunks.is_done();
   return phase_ == Phase::kSending && is_drained ? Phase::kComputing : phase_;
 }
 

@@ -25,9 +25,11 @@
 
 #include "ballast/transport/connection_guard.h"
 #include "ballast/transport/exchange.h"
+#include "ballast/transport/grpc/certificate_check.h"
 #include "ballast/transport/grpc/frame.h"
 #include "ballast/transport/grpc/handoff.h"
 #include "ballast/transport/grpc/messages.h"
+#include "ballast/transport/model_loans.h"
 #include "ballast/transport/server.h"
 #include "ballast/wire/ticket.h"
 
@@ -41,11 +43,20 @@ struct Desk {
   wire::Mac mac;
   Exchange* exchange = nullptr;
   ConnectionGuard* guard = nullptr;
+  ModelLoans* loans = nullptr;
+  CertificateCheck* certificates = nullptr;
+  Notices* notices = nullptr;
+  std::function<void(const std::shared_ptr<Session>&, server::Memory)> on_join;
+  std::function<void(const Session&)> on_revoked;
   std::function<void(Session*)> on_done;  // the stream is over; the last thing it does
   std::atomic<std::uint64_t> streams_opened = 0;
   std::atomic<std::uint64_t> streams_refused = 0;
   std::atomic<std::uint64_t> streams_stalled = 0;
+  std::atomic<std::uint64_t> streams_surplus = 0;
   std::atomic<std::uint64_t> joins_refused = 0;
+  std::atomic<std::uint64_t> calls_refused = 0;
+  std::atomic<std::uint64_t> streams_denied = 0;
+  std::atomic<std::uint64_t> workers_revoked = 0;
 };
 
 // Whose stream it is.
@@ -61,16 +72,27 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
                       public Peer,
                       public std::enable_shared_from_this<Session> {
  public:
-  Session(Desk& desk, grpc::CallbackServerContext& context, StreamIdentity identity);
+  Session(Desk& desk, grpc::CallbackServerContext& context,
+          std::shared_ptr<ConnectionGuard::Connection> connection, StreamIdentity identity);
 
   // Reads the first message. Requires: a shared_ptr owns this.
   void start();
 
-  // Ends the stream if it stalls.
+  std::uint32_t worker() const noexcept { return identity_.worker; }
+
+  // Ends the stream if it stalls, also in its last words.
   void end_if_stalled(Clock::time_point now);
 
-  // Ends the stream if its certificate was revoked meanwhile.
-  void end_if_revoked();
+  // The server itself has missed so much time, which nobody is to be blamed for.
+  void forgive(Clock::duration time);
+
+  // Ends the stream because its worker has too many.
+  void end_as_surplus();
+
+  // Ends the stream because its certificate is no longer good.
+  void end_denied(const Denied& denied);
+
+  const std::string& certificate() const noexcept { return identity_.certificate; }
 
   void deliver(Delivery delivery) override;
   void close(Close why) override;
@@ -86,9 +108,11 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   // What is still to be written, in this order.
   struct Outbox {
     std::optional<v1::Verdict> verdict;
-    std::optional<server::Assignment> assignment;
+    std::optional<server::Assignment> assignment;  // its model is on loan already
     wire::PayloadWriter chunks;
-    server::Snapshot model;  // keeps alive what the chunks are cut from
+    std::shared_ptr<ModelLoans::Loan> model;  // what the chunks are cut from, until all are sent
+    std::weak_ptr<ModelLoans::Loan> lent;     // the same, for as long as gRPC has any of it
+    bool has_model = false;                   // has begun to be sent, since the last delivery
     bool has_come_back = false;
     bool is_come_back_sent = false;
   };
@@ -105,7 +129,6 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   Phase turn();
   void enter(Phase phase);
   bool is_stalled(Clock::time_point now) const;
-  bool is_revoked() const;
 
   // Require: mutex_ is held.
   void enter_locked(Phase phase);
@@ -119,7 +142,6 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   Desk& desk_;
   grpc::CallbackServerContext& context_;
   const StreamIdentity identity_;
-  // None if the connection is gone already.
   const std::shared_ptr<ConnectionGuard::Connection> connection_;
 
   Handoff begun_;  // from start() to each reaction
@@ -141,7 +163,9 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   wire::Encoding model_encoding_ = wire::Encoding::kFloat32;
   std::size_t outgoing_chunk_bytes_ = 0;  // of values in it
   bool is_writing_ = false;
-  std::optional<grpc::Status> end_;  // set once; nothing is started after that
+  std::optional<grpc::Status> end_;                // set once; nothing is started after that
+  std::optional<Clock::time_point> ending_since_;  // the last words are being said
+  bool is_over_ = false;                           // gRPC has told that all is done
   Phase phase_ = Phase::kJoining;
   Clock::time_point phase_since_;
   std::uint64_t phase_bytes_ = 0;
