@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/ballast/bench_train.h"
 #include "apps/ballast/commands.h"
 #include "apps/ballast/interrupt.h"
 #include "apps/ballast/progress.h"
@@ -26,6 +27,7 @@ struct TrainFlags {
   std::vector<std::string> settings;
   std::string folder;
   std::size_t threads = hardware_threads();
+  std::string instructions = "best";
   bool as_json = false;
   bool wants_keys = false;
   bool is_demo = false;
@@ -56,6 +58,7 @@ Status report(const experiment::RunnerResult& result, const fs::path& folder, bo
 
 Status run_train(const TrainFlags& flags) {
   if (flags.wants_keys) return print(experiment::key_reference());
+  if (flags.instructions == "avx2") limit_to_avx2();
   BALLAST_TRY(const experiment::Spec spec, read_spec(flags));
   const fs::path folder =
       flags.folder.empty() ? fs::path("results") / spec.name : fs::path(flags.folder);
@@ -101,6 +104,11 @@ void add_train_command(CLI::App& app, Action& action) {
   command->add_option("--out", flags->folder, "folder of the results [results/NAME]");
   command->add_option("--threads", flags->threads, "threads of all runs together")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1024}))
+      ->capture_default_str();
+  command
+      ->add_option("--instructions", flags->instructions,
+                   "best: all that this machine has; avx2: as if it had no AVX-512")
+      ->check(CLI::IsMember({"best", "avx2"}))
       ->capture_default_str();
   command->add_flag("--json", flags->as_json, "print the summary as JSON");
   command->add_flag("--demo", flags->is_demo, "the built-in demonstration instead of a file");
