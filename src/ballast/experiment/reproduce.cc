@@ -7,6 +7,7 @@
 #include "ballast/experiment/claims.h"
 #include "ballast/experiment/runner.h"
 #include "ballast/files/text_file.h"
+#include "ballast/records/markdown_report.h"
 
 namespace ballast::experiment {
 namespace {
@@ -45,6 +46,7 @@ Result<RunnerResult> run_figure(const Figure& figure, const Plan& plan, Material
   return run_all(figure.spec, {.folder = figure_folder(figure, options),
                                .threads = options.threads,
                                .title = figure.title,
+                               .keeps_models = false,
                                .materials = &materials,
                                .stop = options.stop,
                                .wall_time = options.wall_time,
@@ -55,6 +57,16 @@ Result<RunnerResult> run_figure(const Figure& figure, const Plan& plan, Material
                                .on_progress = options.on_progress});
 }
 
+// The pictures under the names that the page of Markdown has for them.
+Status write_pictures(const records::Report& report, const std::filesystem::path& folder) {
+  BALLAST_TRY_STATUS(files::make_folder(folder / "images"));
+  for (const records::ReportSection& section : report.sections) {
+    if (section.picture.empty()) continue;
+    BALLAST_TRY_STATUS(files::write_text(folder / section.picture, section.svg));
+  }
+  return {};
+}
+
 Status write_results(const std::vector<FigureResult>& figures, const ReproduceOptions& options) {
   std::vector<FigureClaims> claims;
   claims.reserve(figures.size());
@@ -63,9 +75,14 @@ Status write_results(const std::vector<FigureResult>& figures, const ReproduceOp
   }
   BALLAST_TRY(const std::string json, claims_json(claims));
   BALLAST_TRY_STATUS(files::write_text(options.folder / "claims.json", json));
-  BALLAST_TRY(const std::string page,
-              report_page(figures, {.folder = options.folder, .is_quick = options.is_quick}));
-  return files::write_text(options.folder / "report.html", page);
+  BALLAST_TRY(const records::Report report, make_report(figures, {.folder = options.folder,
+                                                                  .is_quick = options.is_quick,
+                                                                  .command = options.command,
+                                                                  .program = options.program}));
+  BALLAST_TRY(const std::string page, records::html_page(report));
+  BALLAST_TRY_STATUS(files::write_text(options.folder / "report.html", page));
+  BALLAST_TRY_STATUS(write_pictures(report, options.folder));
+  return files::write_text(options.folder / "results.md", records::markdown_page(report));
 }
 
 }  // namespace

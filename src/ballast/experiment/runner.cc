@@ -52,6 +52,8 @@ class Runner {
            (records::file_stem({.run = plan_[i].name, .seed = plan_[i].seed}) + ".safetensors");
   }
 
+  bool keeps_model(std::size_t i) const { return options_.keeps_models || i == 0; }
+
   // Everything that can be missing is looked for first.
   Status load_materials() {
     for (const PlannedRun& planned : plan_) BALLAST_TRY_STATUS(materials_.get(planned.run));
@@ -79,7 +81,7 @@ class Runner {
     BALLAST_TRY(auto found, records::load_finished_runs(runs_folder(), fingerprints));
     for (records::RunRecord& record : found) {
       const std::size_t i = places.at(record.fingerprint);
-      if (!fs::exists(model_path(i))) continue;
+      if (keeps_model(i) && !fs::exists(model_path(i))) continue;
       record.run = plan_[i].name;
       record.panel = plan_[i].panel;
       record.curve = plan_[i].curve;
@@ -154,7 +156,9 @@ class Runner {
                                return metrics_->append({planned.name, planned.seed, evaluation});
                              }}));
     if (finished.record.status != records::RunStatus::kInterrupted) {
-      BALLAST_TRY_STATUS(write_model(model_path(i), *material.model, finished));
+      if (keeps_model(i)) {
+        BALLAST_TRY_STATUS(write_model(model_path(i), *material.model, finished));
+      }
       BALLAST_TRY_STATUS(records::write_run_file(runs_folder(), finished.record));
       BALLAST_TRY_STATUS(
           records::write_event_file(options_.folder / "tensorboard", finished.record, started));

@@ -25,8 +25,9 @@ namespace ballast::experiment {
 
 struct RunnerOptions {
   std::filesystem::path folder;
-  std::size_t threads = 1;  // of all runs together
-  std::string title = {};   // above the curves; empty: the specification's name
+  std::size_t threads = 1;   // of all runs together
+  std::string title = {};    // above the curves; empty: the specification's name
+  bool keeps_models = true;  // of every run, in runs/; else that of the first run alone
   // Data sets and models that several specifications share. Borrowed; none: its own.
   Materials* materials = nullptr;
   // Looked at between two updates; true ends the runs early. Borrowed.
