@@ -41,12 +41,15 @@ Result<std::vector<Plan>> prepare(const std::vector<Figure>& figures, Materials&
   return plans;
 }
 
+// The other figures' folders are passed along because some runs stand in two figures.
 Result<RunnerResult> run_figure(const Figure& figure, const Plan& plan, Materials& materials,
+                                const std::vector<std::filesystem::path>& others,
                                 const ReproduceOptions& options) {
   return run_all(figure.spec, {.folder = figure_folder(figure, options),
                                .threads = options.threads,
                                .title = figure.title,
                                .keeps_models = false,
+                               .other_folders = others,
                                .materials = &materials,
                                .stop = options.stop,
                                .wall_time = options.wall_time,
@@ -95,8 +98,10 @@ Result<ReproduceResult> reproduce(const std::vector<Figure>& figures,
   for (const Plan& plan : plans) updates += updates_of(plan);
   options.on_start(updates);
   ReproduceResult result;
+  std::vector<std::filesystem::path> others;
   for (std::size_t i = 0; i < figures.size(); ++i) {
-    BALLAST_TRY(RunnerResult runs, run_figure(figures[i], plans[i], materials, options));
+    BALLAST_TRY(RunnerResult runs, run_figure(figures[i], plans[i], materials, others, options));
+    others.push_back(figure_folder(figures[i], options));
     if (!runs.is_complete) return result;
     result.figures.push_back({.figure = figures[i],
                               .records = runs.records,

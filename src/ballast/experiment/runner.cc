@@ -70,15 +70,33 @@ class Runner {
     return {};
   }
 
-  // Takes over the runs that the folder holds, under the names they have now.
+  // Takes over the runs that this folder holds, and copies of those that the others hold, under
+  // the names they have now.
   Status find_finished() {
     std::map<std::string, std::size_t> places;
-    std::set<std::string> fingerprints;
     for (std::size_t i = 0; i < plan_.size(); ++i) {
       places[fingerprint(plan_[i].run, plan_[i].seed)] = i;
     }
-    for (const auto& place : places) fingerprints.insert(place.first);
-    BALLAST_TRY(auto found, records::load_finished_runs(runs_folder(), fingerprints));
+    BALLAST_TRY_STATUS(take_over(runs_folder(), places));
+    for (const fs::path& folder : options_.other_folders) {
+      const std::vector<std::size_t> taken = missing();
+      BALLAST_TRY_STATUS(take_over(folder / "runs", places));
+      for (const std::size_t i : taken) {
+        if (!records_[i]) continue;
+        BALLAST_TRY_STATUS(records::write_run_file(runs_folder(), *records_[i]));
+        BALLAST_TRY_STATUS(records::write_event_file(options_.folder / "tensorboard", *records_[i],
+                                                     options_.wall_time()));
+      }
+    }
+    return {};
+  }
+
+  Status take_over(const fs::path& folder, const std::map<std::string, std::size_t>& places) {
+    std::set<std::string> fingerprints;
+    for (const auto& [print, i] : places) {
+      if (!records_[i]) fingerprints.insert(print);
+    }
+    BALLAST_TRY(auto found, records::load_finished_runs(folder, fingerprints));
     for (records::RunRecord& record : found) {
       const std::size_t i = places.at(record.fingerprint);
       if (keeps_model(i) && !fs::exists(model_path(i))) continue;
@@ -88,6 +106,14 @@ class Runner {
       records_[i] = std::move(record);
     }
     return {};
+  }
+
+  std::vector<std::size_t> missing() const {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < plan_.size(); ++i) {
+      if (!records_[i]) places.push_back(i);
+    }
+    return places;
   }
 
   std::vector<records::RunRecord> done() const {
@@ -108,9 +134,7 @@ class Runner {
 
   // As many runs at a time as there are threads; what is left over goes to the runs.
   void run_open() {
-    for (std::size_t i = 0; i < plan_.size(); ++i) {
-      if (!records_[i]) open_.push_back(i);
-    }
+    open_ = missing();
     const std::size_t lanes = std::clamp<std::size_t>(open_.size(), 1, options_.threads);
     const std::size_t threads = std::max<std::size_t>(1, options_.threads / lanes);
     std::vector<std::jthread> others;

@@ -28,6 +28,9 @@ struct RunnerOptions {
   std::size_t threads = 1;   // of all runs together
   std::string title = {};    // above the curves; empty: the specification's name
   bool keeps_models = true;  // of every run, in runs/; else that of the first run alone
+  // Output folders whose finished runs are taken over where they are the same runs, but for one
+  // whose model is kept.
+  std::vector<std::filesystem::path> other_folders = {};
   // Data sets and models that several specifications share. Borrowed; none: its own.
   Materials* materials = nullptr;
   // Looked at between two updates; true ends the runs early. Borrowed.
