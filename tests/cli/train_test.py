@@ -128,6 +128,30 @@ class ResultsTest(TrainTest):
         self.assertEqual(before, after)
         self.assertEqual(len(list(self.out.glob("runs/*.json"))), 2)
 
+    def test_every_key_that_varies_has_a_column(self):
+        spec = self.spec('[grid]\nrule = ["gm", "ctma(gm, {share})"]\n'
+                         '[[curve]]\nlabel = "a"\nbatch = 4\n[[curve]]\nlabel = "b"\n')
+        self.assertEqual(train(spec, "--out", self.out).returncode, 0)
+        rows = list(csv.DictReader((self.out / "metrics.csv").open(encoding="utf-8")))
+        self.assertEqual({(row["rule"], row["batch"]) for row in rows},
+                         {(rule, batch) for rule in ("gm", "ctma(gm, 0.3)") for batch in "48"})
+
+    def test_why_tells_what_the_rule_did_and_changes_nothing(self):
+        spec = self.spec(rule="ctma(gm, 0.3)")
+        self.assertEqual(train(spec, "--out", self.out).returncode, 0)
+        plain = (self.out / "model.safetensors").read_bytes()
+        self.assertFalse((self.out / "why.png").exists())
+        explained = train(spec, "--out", self.out, "--why")
+        self.assertEqual(explained.returncode, 0, explained.stderr)
+        self.assertEqual((self.out / "model.safetensors").read_bytes(), plain)
+        self.assertTrue((self.out / "why.png").is_file())
+        rows = list(csv.DictReader((self.out / "metrics.csv").open(encoding="utf-8")))
+        self.assertEqual([row["byzantine_weight"] for row in rows], ["0.3", "0.3", "0.3"])
+        for row in rows:
+            self.assertLessEqual(float(row["byzantine_kept"]), 0.3 / 0.7 + 1e-9)
+            self.assertGreater(float(row["direction_cosine"]), 0)
+            self.assertLess(float(row["staleness_byzantine"]), float(row["staleness_honest"]))
+
     def test_json_is_the_summary(self):
         result = train(self.spec(), "--out", self.out, "--json")
         self.assertEqual(json.loads(result.stdout),

@@ -64,8 +64,10 @@ class Runner {
     BALLAST_TRY_STATUS(files::make_folder(runs_folder()));
     BALLAST_TRY_STATUS(files::write_text(options_.folder / "spec.toml", to_toml(spec_)));
     BALLAST_TRY_STATUS(find_finished());
-    BALLAST_TRY(auto writer,
-                records::MetricsWriter::create(options_.folder / "metrics.csv", done()));
+    records::MetricsColumns columns{.has_why = options_.explains};
+    for (const auto& [key, value] : plan_.front().settings) columns.keys.push_back(key);
+    BALLAST_TRY(auto writer, records::MetricsWriter::create(options_.folder / "metrics.csv",
+                                                            std::move(columns), done()));
     metrics_.emplace(std::move(writer));
     return {};
   }
@@ -100,12 +102,18 @@ class Runner {
     for (records::RunRecord& record : found) {
       const std::size_t i = places.at(record.fingerprint);
       if (keeps_model(i) && !fs::exists(model_path(i))) continue;
+      if (options_.explains && !is_explained(record)) continue;
       record.run = plan_[i].name;
       record.panel = plan_[i].panel;
       record.curve = plan_[i].curve;
+      record.settings = plan_[i].settings;
       records_[i] = std::move(record);
     }
     return {};
+  }
+
+  static bool is_explained(const records::RunRecord& record) {
+    return std::ranges::all_of(record.evaluations, [](const auto& e) { return e.why.has_value(); });
   }
 
   std::vector<std::size_t> missing() const {
@@ -173,11 +181,12 @@ class Runner {
     BALLAST_TRY(FinishedRun finished,
                 run_one(planned, material,
                         {.threads = threads,
+                         .explains = options_.explains,
                          .stop = &stop_,
                          .on_progress = [&](std::uint64_t updates) { tell_progress(updates); },
                          .on_evaluation =
                              [&](const records::EvaluationRecord& evaluation) {
-                               return metrics_->append({planned.name, planned.seed, evaluation});
+                               return metrics_->append(row_of(planned, evaluation));
                              }}));
     if (finished.record.status != records::RunStatus::kInterrupted) {
       if (keeps_model(i)) {
@@ -190,6 +199,13 @@ class Runner {
     const std::lock_guard lock(mutex_);
     records_[i] = std::move(finished.record);
     return {};
+  }
+
+  static records::MetricsRow row_of(const PlannedRun& planned,
+                                    const records::EvaluationRecord& evaluation) {
+    records::MetricsRow row{.run = planned.name, .seed = planned.seed, .evaluation = evaluation};
+    for (const auto& [key, value] : planned.settings) row.values.push_back(value);
+    return row;
   }
 
   Result<RunnerResult> finish() {
@@ -206,12 +222,17 @@ class Runner {
     if (std::ranges::all_of(result.records,
                             [](const records::RunRecord& r) { return r.evaluations.empty(); }))
       return result;
-    const std::string& title = options_.title.empty() ? spec_.name : options_.title;
-    if (Status drawn = records::plot_curves(options_.folder, result.records, {.title = title});
-        !drawn) {
+    if (Status drawn = draw(result.records); !drawn) {
       result.warning = fmt::format("no curves were drawn: {}", drawn.error().message);
     }
     return result;
+  }
+
+  Status draw(const std::vector<records::RunRecord>& records) const {
+    const std::string& title = options_.title.empty() ? spec_.name : options_.title;
+    BALLAST_TRY_STATUS(records::plot_curves(options_.folder, records, {.title = title}));
+    if (!options_.explains) return {};
+    return records::plot_why(options_.folder, records, {.stem = "why", .title = title});
   }
 
   const Spec& spec_;
