@@ -26,6 +26,7 @@ struct ReproduceFlags {
   std::string folder;
   std::size_t threads = hardware_threads();
   std::vector<std::string> settings;
+  bool replaces_others = false;
 };
 
 Result<std::vector<experiment::Figure>> read_figures(const ReproduceFlags& flags) {
@@ -88,6 +89,7 @@ Status run_reproduce(const ReproduceFlags& flags) {
                   {.folder = folder,
                    .threads = flags.threads,
                    .is_quick = flags.is_quick,
+                   .replaces_others = flags.replaces_others,
                    .command = command_text(flags),
                    .program = program_text(),
                    .stop = &watch_for_interrupt(),
@@ -128,6 +130,8 @@ void add_reproduce_command(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--set", flags->settings, "KEY=VALUE, in place of what the figures say")
       ->take_all();
+  command->add_flag("--force", flags->replaces_others,
+                    "replace results in that folder that were made with other settings");
   command->callback([flags, &action] { action = [flags] { return run_reproduce(*flags); }; });
 }
 

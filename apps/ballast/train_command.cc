@@ -28,6 +28,7 @@ struct TrainFlags {
   std::string folder;
   std::size_t threads = hardware_threads();
   std::string instructions = "best";
+  bool replaces_others = false;
   bool explains = false;
   bool as_json = false;
   bool wants_keys = false;
@@ -67,6 +68,7 @@ Status run_train(const TrainFlags& flags) {
   const experiment::RunnerOptions options{
       .folder = folder,
       .threads = flags.threads,
+      .replaces_others = flags.replaces_others,
       .explains = flags.explains,
       .stop = &watch_for_interrupt(),
       .wall_time =
@@ -112,6 +114,8 @@ void add_train_command(CLI::App& app, Action& action) {
                    "best: all that this machine has; avx2: as if it had no AVX-512")
       ->check(CLI::IsMember({"best", "avx2"}))
       ->capture_default_str();
+  command->add_flag("--force", flags->replaces_others,
+                    "replace results in that folder that were made with other settings");
   command->add_flag("--why", flags->explains,
                     "record what the rules did with the liars: more columns, and why.png");
   command->add_flag("--json", flags->as_json, "print the summary as JSON");

@@ -27,6 +27,11 @@ def train(*arguments, timeout=120):
                           timeout=timeout, check=False)
 
 
+def read_metrics(folder):
+    with (folder / "metrics.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 def read_safetensors(path):
     """The format in ten lines: what another program sees."""
     content = path.read_bytes()
@@ -80,7 +85,7 @@ class ResultsTest(TrainTest):
                      "curves.svg"):
             self.assertTrue((self.out / name).is_file(), name)
         self.assertEqual(len(list(self.out.glob("tensorboard/*/*tfevents*"))), 1)
-        rows = list(csv.DictReader((self.out / "metrics.csv").open(encoding="utf-8")))
+        rows = read_metrics(self.out)
         self.assertEqual([int(row["t"]) for row in rows], [40, 80, 120])
         self.assertEqual([int(row["byzantine_updates"]) for row in rows], [12, 24, 36])
         self.assertGreater(float(rows[-1]["test_accuracy"]), 0.9)
@@ -95,7 +100,7 @@ class ResultsTest(TrainTest):
         bias = next(t for t in tensors.values() if t.ndim == 1)
         scores = np.load(self.folder / "test_x.npy") @ weight.T + bias
         accuracy = np.mean(scores.argmax(axis=1) == np.load(self.folder / "test_y.npy"))
-        rows = list(csv.DictReader((self.out / "metrics.csv").open(encoding="utf-8")))
+        rows = read_metrics(self.out)
         self.assertAlmostEqual(accuracy, float(rows[-1]["test_accuracy"]), delta=1e-9)
 
     def test_threads_change_no_byte_of_the_model(self):
@@ -132,7 +137,7 @@ class ResultsTest(TrainTest):
         spec = self.spec('[grid]\nrule = ["gm", "ctma(gm, {share})"]\n'
                          '[[curve]]\nlabel = "a"\nbatch = 4\n[[curve]]\nlabel = "b"\n')
         self.assertEqual(train(spec, "--out", self.out).returncode, 0)
-        rows = list(csv.DictReader((self.out / "metrics.csv").open(encoding="utf-8")))
+        rows = read_metrics(self.out)
         self.assertEqual({(row["rule"], row["batch"]) for row in rows},
                          {(rule, batch) for rule in ("gm", "ctma(gm, 0.3)") for batch in "48"})
 
@@ -145,12 +150,39 @@ class ResultsTest(TrainTest):
         self.assertEqual(explained.returncode, 0, explained.stderr)
         self.assertEqual((self.out / "model.safetensors").read_bytes(), plain)
         self.assertTrue((self.out / "why.png").is_file())
-        rows = list(csv.DictReader((self.out / "metrics.csv").open(encoding="utf-8")))
+        rows = read_metrics(self.out)
         self.assertEqual([row["byzantine_weight"] for row in rows], ["0.3", "0.3", "0.3"])
         for row in rows:
             self.assertLessEqual(float(row["byzantine_kept"]), 0.3 / 0.7 + 1e-9)
             self.assertGreater(float(row["direction_cosine"]), 0)
             self.assertLess(float(row["staleness_byzantine"]), float(row["staleness_honest"]))
+
+    def test_results_of_other_settings_are_not_overwritten(self):
+        spec = self.spec()
+        self.assertEqual(train(spec, "--out", self.out).returncode, 0)
+        before = {path: path.read_bytes() for path in self.out.rglob("*") if path.is_file()}
+
+        refused = train(spec, "--out", self.out, "--set", "updates=80")
+
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("holds 1 run with other settings: updates = 120 there, 80 here",
+                      refused.stderr)
+        self.assertIn("--out", refused.stderr)
+        self.assertEqual(before, {path: path.read_bytes() for path in before})
+        forced = train(spec, "--out", self.out, "--set", "updates=80", "--force")
+        self.assertEqual(forced.returncode, 0, forced.stderr)
+        rows = read_metrics(self.out)
+        self.assertEqual([int(row["t"]) for row in rows], [40, 80])
+        self.assertEqual(len(list(self.out.glob("runs/*.json"))), 1)
+
+    def test_fewer_seeds_do_not_hide_the_others(self):
+        self.assertEqual(train(self.spec(seeds=[1, 2]), "--out", self.out).returncode, 0)
+        refused = train(self.spec(seeds=[1]), "--out", self.out)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("seeds = [1, 2] there, [1] here", refused.stderr)
+        more = train(self.spec(seeds=[1, 2, 3]), "--out", self.out)
+        self.assertEqual(more.returncode, 0, more.stderr)
+        self.assertIn("2 runs are done already", more.stderr)
 
     def test_json_is_the_summary(self):
         result = train(self.spec(), "--out", self.out, "--json")
@@ -188,7 +220,7 @@ class ResultsTest(TrainTest):
         if "libtorch-dev" in result.stderr:
             self.skipTest(result.stderr)
         self.assertEqual(result.returncode, 0, result.stderr)
-        rows = list(csv.DictReader((self.out / "metrics.csv").open(encoding="utf-8")))
+        rows = read_metrics(self.out)
         self.assertGreater(float(rows[-1]["test_accuracy"]), 0.9)
         tensors = read_safetensors(self.out / "model.safetensors")
         self.assertEqual({tensor.shape for tensor in tensors.values()}, {(3, 3), (3,)})

@@ -49,6 +49,7 @@ Result<RunnerResult> run_figure(const Figure& figure, const Plan& plan, Material
                                .threads = options.threads,
                                .title = figure.title,
                                .keeps_models = false,
+                               .replaces_others = options.replaces_others,
                                .other_folders = others,
                                .materials = &materials,
                                .stop = options.stop,

@@ -22,7 +22,8 @@ namespace ballast::experiment {
 struct ReproduceOptions {
   std::filesystem::path folder;
   std::size_t threads = 1;
-  bool is_quick = false;  // what the report says; make_quick() makes it so
+  bool is_quick = false;         // what the report says; make_quick() makes it so
+  bool replaces_others = false;  // see RunnerOptions
   // What the report says it was made by: see ReportOptions.
   std::string command = {};
   std::string program = {};

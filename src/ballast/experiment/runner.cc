@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ballast/experiment/model_file.h"
+#include "ballast/experiment/results_folder.h"
 #include "ballast/experiment/run.h"
 #include "ballast/files/text_file.h"
 #include "ballast/records/metrics_csv.h"
@@ -61,6 +62,14 @@ class Runner {
   }
 
   Status open_folder() {
+    std::set<std::string> fingerprints;
+    for (const PlannedRun& planned : plan_) {
+      fingerprints.insert(fingerprint(planned.run, planned.seed));
+    }
+    if (options_.replaces_others) {
+      BALLAST_TRY_STATUS(remove_other_runs(options_.folder, fingerprints));
+    }
+    BALLAST_TRY_STATUS(check_results_folder(options_.folder, spec_, fingerprints));
     BALLAST_TRY_STATUS(files::make_folder(runs_folder()));
     BALLAST_TRY_STATUS(files::write_text(options_.folder / "spec.toml", to_toml(spec_)));
     BALLAST_TRY_STATUS(find_finished());

@@ -28,6 +28,8 @@ struct RunnerOptions {
   std::size_t threads = 1;   // of all runs together
   std::string title = {};    // above the curves; empty: the specification's name
   bool keeps_models = true;  // of every run, in runs/; else that of the first run alone
+  // Replaces results that were made with other settings, which are refused else.
+  bool replaces_others = false;
   // Records what the rules did at every evaluation, in more columns, and draws why.png and why.svg.
   // A run that is there without it is made again.
   bool explains = false;

@@ -164,6 +164,11 @@ Result<std::vector<std::filesystem::path>> json_files(const std::filesystem::pat
   return paths;
 }
 
+Result<RunRecord> read_run(const std::filesystem::path& path) {
+  BALLAST_TRY(const std::string text, files::read_text(path, kRunFileBytesMax));
+  return files::naming(path, parse_run(text));
+}
+
 }  // namespace
 
 std::string file_stem(const RunRecord& record) {
@@ -226,12 +231,22 @@ Result<std::vector<RunRecord>> load_finished_runs(const std::filesystem::path& f
   BALLAST_TRY(const auto paths, json_files(folder));
   std::vector<RunRecord> records;
   for (const auto& path : paths) {
-    BALLAST_TRY(const std::string text, files::read_text(path, kRunFileBytesMax));
-    BALLAST_TRY(RunRecord record, files::naming(path, parse_run(text)));
+    BALLAST_TRY(RunRecord record, read_run(path));
     const bool is_wanted = fingerprints.contains(record.fingerprint);
     if (is_wanted && record.status != RunStatus::kInterrupted) records.push_back(std::move(record));
   }
   return records;
+}
+
+Result<std::vector<StoredRun>> list_runs(const std::filesystem::path& folder) {
+  BALLAST_TRY(const auto paths, json_files(folder));
+  std::vector<StoredRun> runs;
+  for (const auto& path : paths) {
+    BALLAST_TRY(RunRecord record, read_run(path));
+    if (record.status == RunStatus::kInterrupted) continue;
+    runs.push_back({.path = path, .fingerprint = std::move(record.fingerprint)});
+  }
+  return runs;
 }
 
 }  // namespace ballast::records
