@@ -128,7 +128,7 @@ class ResultsTest(TrainTest):
         self.assertTrue(before)
         result = train(spec, "--out", self.out)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("1 runs are done already", result.stderr)
+        self.assertIn("1 run is done already", result.stderr)
         after = {path: path.stat().st_mtime_ns for path in before}
         self.assertEqual(before, after)
         self.assertEqual(len(list(self.out.glob("runs/*.json"))), 2)
@@ -186,8 +186,44 @@ class ResultsTest(TrainTest):
 
     def test_json_is_the_summary(self):
         result = train(self.spec(), "--out", self.out, "--json")
-        self.assertEqual(json.loads(result.stdout),
-                         json.loads((self.out / "summary.json").read_text()))
+        curves = json.loads((self.out / "summary.json").read_text())["curves"]
+        self.assertEqual([json.loads(line) for line in result.stdout.splitlines()], curves)
+
+    def test_parts_divide_the_runs_and_are_put_together(self):
+        spec = self.spec('[grid]\nrule = ["gm", "mean", "cwmed"]\n', seeds=[1, 2])
+        for number in (1, 2, 3, 4):
+            done = train(spec, "--out", self.out, "--part", f"{number}/4")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"part {number}/4 is done", done.stdout)
+        self.assertEqual(len(list(self.out.glob("runs/*.json"))), 6)
+        self.assertFalse((self.out / "metrics.csv").exists())
+
+        merged = train(spec, "--out", self.out)
+
+        self.assertEqual(merged.returncode, 0, merged.stderr)
+        self.assertIn("6 runs are done already", merged.stderr)
+        whole = self.folder / "whole"
+        self.assertEqual(train(spec, "--out", whole).returncode, 0)
+        self.assertEqual((self.out / "model.safetensors").read_bytes(),
+                         (whole / "model.safetensors").read_bytes())
+        times = ("seconds",)
+        for one, other in zip(read_metrics(self.out), read_metrics(whole), strict=True):
+            self.assertEqual({key: one[key] for key in one if key not in times},
+                             {key: other[key] for key in one if key not in times})
+
+    def test_two_at_a_time_may_make_the_same_part(self):
+        spec = self.spec(seeds=[1, 2, 3, 4], updates=400)
+        command = [PROGRAM, "train", str(spec), "--out", str(self.out), "--part", "1/2"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as one:
+            with subprocess.Popen(command, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL) as two:
+                self.assertEqual((one.wait(100), two.wait(100)), (0, 0))
+        self.assertEqual(train(spec, "--out", self.out).returncode, 0)
+        self.assertEqual(len({row["seed"] for row in read_metrics(self.out)}), 4)
+
+    def test_progress_shows_the_accuracy_so_far(self):
+        result = train(self.spec(), "--out", self.out)
+        self.assertRegex(result.stderr, r"[0-9.]+ % at (40|80) of spec seed 1")
 
     def test_interrupted_work_is_kept_and_taken_up_again(self):
         spec = self.spec(updates=4000, seeds=list(range(1, 9)))
@@ -205,7 +241,7 @@ class ResultsTest(TrainTest):
         self.assertLess(done, 8)
         result = train(spec, "--out", self.out)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn(f"{done} runs are done already", result.stderr)
+        self.assertIn("1 run is" if done == 1 else f"{done} runs are", result.stderr)
         self.assertEqual(len(list(self.out.glob("runs/*.json"))), 8)
 
     def test_a_run_that_leaves_the_finite_numbers_is_a_result(self):
@@ -259,6 +295,15 @@ class RefusalsTest(TrainTest):
         result = train(self.folder / "none.toml")
         self.assertEqual(result.returncode, 2)
         self.assertIn("none.toml", result.stderr)
+
+    def test_parts_that_are_none(self):
+        for part in ("0/4", "5/4", "3", "a/b", "1/99999"):
+            self.assertIn("--part " + part, self.refused("--part", part))
+
+    def test_a_mistyped_command_is_understood(self):
+        result = subprocess.run([PROGRAM, "trian"], capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("did you mean 'train'?", result.stderr)
 
     def test_nothing_to_train(self):
         result = train()

@@ -3,10 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -73,6 +75,7 @@ class Runner {
     BALLAST_TRY_STATUS(files::make_folder(runs_folder()));
     BALLAST_TRY_STATUS(files::write_text(options_.folder / "spec.toml", to_toml(spec_)));
     BALLAST_TRY_STATUS(find_finished());
+    if (!options_.part.is_all()) return {};
     records::MetricsColumns columns{.has_why = options_.explains};
     for (const auto& [key, value] : plan_.front().settings) columns.keys.push_back(key);
     BALLAST_TRY(auto writer, records::MetricsWriter::create(options_.folder / "metrics.csv",
@@ -128,24 +131,25 @@ class Runner {
   std::vector<std::size_t> missing() const {
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < plan_.size(); ++i) {
-      if (!records_[i]) places.push_back(i);
+      if (!records_[i] && is_mine(i)) places.push_back(i);
     }
     return places;
   }
 
+  bool is_mine(std::size_t i) const { return i % options_.part.count == options_.part.number - 1; }
+
+  // Of the part.
   std::vector<records::RunRecord> done() const {
     std::vector<records::RunRecord> records;
-    for (const auto& record : records_) {
-      if (record) records.push_back(*record);
+    for (std::size_t i = 0; i < plan_.size(); ++i) {
+      if (records_[i] && is_mine(i)) records.push_back(*records_[i]);
     }
     return records;
   }
 
   void tell_start() const {
     std::uint64_t updates = 0;
-    for (std::size_t i = 0; i < plan_.size(); ++i) {
-      if (!records_[i]) updates += plan_[i].run.updates;
-    }
+    for (const std::size_t i : missing()) updates += plan_[i].run.updates;
     options_.on_start(updates, done().size());
   }
 
@@ -195,7 +199,7 @@ class Runner {
                          .on_progress = [&](std::uint64_t updates) { tell_progress(updates); },
                          .on_evaluation =
                              [&](const records::EvaluationRecord& evaluation) {
-                               return metrics_->append(row_of(planned, evaluation));
+                               return note(planned, evaluation);
                              }}));
     if (finished.record.status != records::RunStatus::kInterrupted) {
       if (keeps_model(i)) {
@@ -210,6 +214,12 @@ class Runner {
     return {};
   }
 
+  Status note(const PlannedRun& planned, const records::EvaluationRecord& evaluation) {
+    options_.on_evaluation(planned, evaluation);
+    if (!metrics_) return {};
+    return metrics_->append(row_of(planned, evaluation));
+  }
+
   static records::MetricsRow row_of(const PlannedRun& planned,
                                     const records::EvaluationRecord& evaluation) {
     records::MetricsRow row{.run = planned.name, .seed = planned.seed, .evaluation = evaluation};
@@ -219,10 +229,11 @@ class Runner {
 
   Result<RunnerResult> finish() {
     RunnerResult result{.records = done()};
-    result.is_complete = result.records.size() == plan_.size() &&
+    result.is_complete = missing().empty() &&
                          std::ranges::none_of(result.records, [](const records::RunRecord& record) {
                            return record.status == records::RunStatus::kInterrupted;
                          });
+    if (!options_.part.is_all()) return result;
     BALLAST_TRY_STATUS(records::write_metrics(options_.folder / "metrics.csv", result.records));
     BALLAST_TRY_STATUS(records::write_summary(options_.folder / "summary.json", result.records));
     if (records_[0] && records_[0]->status != records::RunStatus::kInterrupted) {
@@ -258,7 +269,26 @@ class Runner {
   std::optional<Error> error_;
 };
 
+bool parse_count(std::string_view text, std::size_t& count) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
 }  // namespace
+
+Result<Part> parse_part(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  Part part;
+  const bool is_pair = slash != std::string_view::npos &&
+                       parse_count(text.substr(0, slash), part.number) &&
+                       parse_count(text.substr(slash + 1), part.count);
+  if (is_pair && part.number >= 1 && part.number <= part.count && part.count <= kRunsMax) {
+    return part;
+  }
+  return invalid_argument(fmt::format(
+      "--part {}: write it as 3/16, the third of sixteen parts; there are at most {} parts",
+      to_printable(text), kRunsMax));
+}
 
 Result<RunnerResult> run_all(const Spec& spec, const RunnerOptions& options) {
   BALLAST_TRY(Plan plan, expand(spec));

@@ -40,7 +40,9 @@ def draw_cell(axes, panel, measure, styles, handles):
 
 
 def legend_size(labels, figure_width):
-    """Columns, and the height in inches."""
+    """Columns, and the height in inches; a single curve without a name needs no legend."""
+    if not any(labels):
+        return 0, 0.0
     longest = max(map(len, labels)) + 6
     columns = max(1, min(len(labels), int(LEGEND_CHARACTERS_PER_INCH * figure_width / longest)))
     return columns, 0.1 + 0.19 * math.ceil(len(labels) / columns)
@@ -64,9 +66,9 @@ def draw(data):
         axes.set_xlabel("updates t")
     if data["title"]:
         figure.suptitle(plain(data["title"]), fontsize=11, fontweight="bold")
-    figure.legend([handles[label] for label in styles],
-                  [plain(label) or "run" for label in styles],
-                  loc="lower center", ncol=legend_columns, handlelength=3.2)
+    if legend_columns:
+        figure.legend([handles[label] for label in styles], [plain(label) for label in styles],
+                      loc="lower center", ncol=legend_columns, handlelength=3.2)
     figure.tight_layout(rect=(0, legend_inches / height, 1, 1))
     return figure
 
