@@ -5,8 +5,12 @@
 #include <exception>
 #include <new>
 #include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "apps/ballast/commands.h"
+#include "ballast/base/nearest_word.h"
 
 namespace {
 
@@ -49,6 +53,16 @@ std::string help_command(const CLI::App& app) {
   }
 }
 
+// ", did you mean 'train'?" where the first word is nearly a command.
+std::string suggestion(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || !app.get_subcommands().empty()) return "";
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const auto nearest = ballast::nearest_word(argv[1], known);
+  return nearest ? fmt::format(", did you mean '{}'?", *nearest) : "";
+}
+
 int run(int argc, char** argv) {
   CLI::App app(kDescription, "ballast");
   app.set_version_flag("--version", "ballast " BALLAST_VERSION);
@@ -75,7 +89,8 @@ int run(int argc, char** argv) {
     app.exit(asked, text, text);
     return exit_code(ballast::apps::print(text.str()));
   } catch (const CLI::ParseError& error) {
-    ballast::apps::print_error(fmt::format("{}; try '{}'", error.what(), help_command(app)));
+    ballast::apps::print_error(fmt::format("{}{}; try '{}'", error.what(),
+                                           suggestion(app, argc, argv), help_command(app)));
     return ballast::apps::kExitUsage;
   }
   return exit_code(action ? action() : ballast::apps::print(app.help()));

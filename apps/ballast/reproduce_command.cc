@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/ballast/commands.h"
+#include "apps/ballast/commit.h"
 #include "apps/ballast/interrupt.h"
 #include "apps/ballast/progress.h"
 #include "ballast/base/parallel.h"
@@ -25,6 +26,7 @@ struct ReproduceFlags {
   std::string folder;
   std::size_t threads = hardware_threads();
   std::vector<std::string> settings;
+  bool replaces_others = false;
 };
 
 Result<std::vector<experiment::Figure>> read_figures(const ReproduceFlags& flags) {
@@ -46,11 +48,21 @@ double wall_time() {
 std::string claims_text(const experiment::FigureResult& result) {
   std::string text = result.figure.title + "\n";
   for (const experiment::JudgedClaim& judged : result.claims) {
-    text += fmt::format("  {:<14} {:6.2f} against {:6.2f}  {}: {}\n",
-                        judged.holds ? "holds" : "does not hold", 100.0 * judged.better.mean,
-                        100.0 * judged.worse.mean, judged.panel, judged.claim.text);
+    text += fmt::format("  {:<12} {:<24}  {}: {}\n", to_text(judged.finding),
+                        experiment::difference_text(judged.difference), judged.panel,
+                        judged.claim.text);
   }
   return text + "\n";
+}
+
+// The command as one would type it again. Where the results go and how many threads make them
+// changes nothing in them.
+std::string command_text(const ReproduceFlags& flags) {
+  std::string text = "ballast reproduce";
+  if (flags.figure != "all") text += " --figure " + flags.figure;
+  if (flags.is_quick) text += " --quick";
+  for (const std::string& setting : flags.settings) text += fmt::format(" --set '{}'", setting);
+  return text;
 }
 
 Status report(const experiment::ReproduceResult& result, const fs::path& folder) {
@@ -61,7 +73,8 @@ Status report(const experiment::ReproduceResult& result, const fs::path& folder)
     }
     text += claims_text(figure);
   }
-  return print(text + fmt::format("the report is {}\n", (folder / "report.html").string()));
+  return print(text + fmt::format("the report is {} and {}\n", (folder / "report.html").string(),
+                                  (folder / "results.md").string()));
 }
 
 Status run_reproduce(const ReproduceFlags& flags) {
@@ -76,6 +89,9 @@ Status run_reproduce(const ReproduceFlags& flags) {
                   {.folder = folder,
                    .threads = flags.threads,
                    .is_quick = flags.is_quick,
+                   .replaces_others = flags.replaces_others,
+                   .command = command_text(flags),
+                   .program = program_text(),
                    .stop = &watch_for_interrupt(),
                    .wall_time = wall_time,
                    .on_start = [&](std::uint64_t updates) { progress.emplace(updates, "updates"); },
@@ -99,9 +115,8 @@ void add_reproduce_command(CLI::App& app, Action& action) {
   command->footer(
       "\nRuns figures 2 to 7 of \"Weight for Robustness\" (2 to 4 on CIFAR-10, 5 to 7 on MNIST),\n"
       "at the shares that the paper states and at those that its published code ran. Writes a\n"
-      "folder figN for each, claims.json and report.html. Ctrl-C keeps what is done; the same\n"
-      "command goes on. The data sets come first: ballast data get mnist, ballast data get "
-      "cifar10.\n"
+      "folder figN for each, claims.json, report.html and results.md. Ctrl-C keeps what is done;\n"
+      "the same command goes on. The data sets come first: ballast data get all.\n"
       "\n"
       "  ballast reproduce --quick              all six figures, shortened\n"
       "  ballast reproduce --figure 6           one figure in full\n");
@@ -115,6 +130,8 @@ void add_reproduce_command(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--set", flags->settings, "KEY=VALUE, in place of what the figures say")
       ->take_all();
+  command->add_flag("--force", flags->replaces_others,
+                    "replace results in that folder that were made with other settings");
   command->callback([flags, &action] { action = [flags] { return run_reproduce(*flags); }; });
 }
 

@@ -77,7 +77,14 @@ class ReproduceCommandTest(unittest.TestCase):
         for name in ("claims.json", "report.html", "fig5/metrics.csv", "fig5/curves.svg"):
             self.assertTrue((self.out / name).exists(), name)
         claims = json.loads((self.out / "claims.json").read_text(encoding="utf-8"))["claims"]
-        self.assertEqual(len(claims), 4 * 2)  # panels x claims
+        self.assertEqual(len(claims), 4 * 3)  # panels x claims
+        self.assertEqual({claim["finding"] for claim in claims}, {"not decided"})  # one seed
+        page = (self.out / "results.md").read_text(encoding="utf-8")
+        self.assertRegex(page, r"Made by ballast [0-9.]+, commit \w+")
+        self.assertIn("ballast reproduce --figure 5 --quick --set 'data=files'", page)
+        self.assertIn("](images/fig5.svg)", page)
+        self.assertEqual((self.out / "images/fig5.svg").read_bytes(),
+                         (self.out / "fig5/curves.svg").read_bytes())
         self.assertEqual({(claim["stated_share"], round(claim["share_run"], 3))
                           for claim in claims}, {(0.4, 0.4), (0.4, 0.333)})
 
@@ -106,7 +113,7 @@ class ReproduceCommandTest(unittest.TestCase):
         done = reproduce(*arguments)
 
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(len(before), 2 * 4 * 5)  # record and model of each run
+        self.assertEqual(len(before), 4 * 7 + 1)  # a record of each run, and one model
         for path, time in before.items():
             self.assertEqual(path.stat().st_mtime_ns, time, path)
 

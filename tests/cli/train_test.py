@@ -27,6 +27,11 @@ def train(*arguments, timeout=120):
                           timeout=timeout, check=False)
 
 
+def read_metrics(folder):
+    with (folder / "metrics.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 def read_safetensors(path):
     """The format in ten lines: what another program sees."""
     content = path.read_bytes()
@@ -80,7 +85,7 @@ class ResultsTest(TrainTest):
                      "curves.svg"):
             self.assertTrue((self.out / name).is_file(), name)
         self.assertEqual(len(list(self.out.glob("tensorboard/*/*tfevents*"))), 1)
-        rows = list(csv.DictReader((self.out / "metrics.csv").open(encoding="utf-8")))
+        rows = read_metrics(self.out)
         self.assertEqual([int(row["t"]) for row in rows], [40, 80, 120])
         self.assertEqual([int(row["byzantine_updates"]) for row in rows], [12, 24, 36])
         self.assertGreater(float(rows[-1]["test_accuracy"]), 0.9)
@@ -95,7 +100,7 @@ class ResultsTest(TrainTest):
         bias = next(t for t in tensors.values() if t.ndim == 1)
         scores = np.load(self.folder / "test_x.npy") @ weight.T + bias
         accuracy = np.mean(scores.argmax(axis=1) == np.load(self.folder / "test_y.npy"))
-        rows = list(csv.DictReader((self.out / "metrics.csv").open(encoding="utf-8")))
+        rows = read_metrics(self.out)
         self.assertAlmostEqual(accuracy, float(rows[-1]["test_accuracy"]), delta=1e-9)
 
     def test_threads_change_no_byte_of_the_model(self):
@@ -123,15 +128,102 @@ class ResultsTest(TrainTest):
         self.assertTrue(before)
         result = train(spec, "--out", self.out)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("1 runs are done already", result.stderr)
+        self.assertIn("1 run is done already", result.stderr)
         after = {path: path.stat().st_mtime_ns for path in before}
         self.assertEqual(before, after)
         self.assertEqual(len(list(self.out.glob("runs/*.json"))), 2)
 
+    def test_every_key_that_varies_has_a_column(self):
+        spec = self.spec('[grid]\nrule = ["gm", "ctma(gm, {share})"]\n'
+                         '[[curve]]\nlabel = "a"\nbatch = 4\n[[curve]]\nlabel = "b"\n')
+        self.assertEqual(train(spec, "--out", self.out).returncode, 0)
+        rows = read_metrics(self.out)
+        self.assertEqual({(row["rule"], row["batch"]) for row in rows},
+                         {(rule, batch) for rule in ("gm", "ctma(gm, 0.3)") for batch in "48"})
+
+    def test_why_tells_what_the_rule_did_and_changes_nothing(self):
+        spec = self.spec(rule="ctma(gm, 0.3)")
+        self.assertEqual(train(spec, "--out", self.out).returncode, 0)
+        plain = (self.out / "model.safetensors").read_bytes()
+        self.assertFalse((self.out / "why.png").exists())
+        explained = train(spec, "--out", self.out, "--why")
+        self.assertEqual(explained.returncode, 0, explained.stderr)
+        self.assertEqual((self.out / "model.safetensors").read_bytes(), plain)
+        self.assertTrue((self.out / "why.png").is_file())
+        rows = read_metrics(self.out)
+        self.assertEqual([row["byzantine_weight"] for row in rows], ["0.3", "0.3", "0.3"])
+        for row in rows:
+            self.assertLessEqual(float(row["byzantine_kept"]), 0.3 / 0.7 + 1e-9)
+            self.assertGreater(float(row["direction_cosine"]), 0)
+            self.assertLess(float(row["staleness_byzantine"]), float(row["staleness_honest"]))
+
+    def test_results_of_other_settings_are_not_overwritten(self):
+        spec = self.spec()
+        self.assertEqual(train(spec, "--out", self.out).returncode, 0)
+        before = {path: path.read_bytes() for path in self.out.rglob("*") if path.is_file()}
+
+        refused = train(spec, "--out", self.out, "--set", "updates=80")
+
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("holds 1 run with other settings: updates = 120 there, 80 here",
+                      refused.stderr)
+        self.assertIn("--out", refused.stderr)
+        self.assertEqual(before, {path: path.read_bytes() for path in before})
+        forced = train(spec, "--out", self.out, "--set", "updates=80", "--force")
+        self.assertEqual(forced.returncode, 0, forced.stderr)
+        rows = read_metrics(self.out)
+        self.assertEqual([int(row["t"]) for row in rows], [40, 80])
+        self.assertEqual(len(list(self.out.glob("runs/*.json"))), 1)
+
+    def test_fewer_seeds_do_not_hide_the_others(self):
+        self.assertEqual(train(self.spec(seeds=[1, 2]), "--out", self.out).returncode, 0)
+        refused = train(self.spec(seeds=[1]), "--out", self.out)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("seeds = [1, 2] there, [1] here", refused.stderr)
+        more = train(self.spec(seeds=[1, 2, 3]), "--out", self.out)
+        self.assertEqual(more.returncode, 0, more.stderr)
+        self.assertIn("2 runs are done already", more.stderr)
+
     def test_json_is_the_summary(self):
         result = train(self.spec(), "--out", self.out, "--json")
-        self.assertEqual(json.loads(result.stdout),
-                         json.loads((self.out / "summary.json").read_text()))
+        curves = json.loads((self.out / "summary.json").read_text())["curves"]
+        self.assertEqual([json.loads(line) for line in result.stdout.splitlines()], curves)
+
+    def test_parts_divide_the_runs_and_are_put_together(self):
+        spec = self.spec('[grid]\nrule = ["gm", "mean", "cwmed"]\n', seeds=[1, 2])
+        for number in (1, 2, 3, 4):
+            done = train(spec, "--out", self.out, "--part", f"{number}/4")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"part {number}/4 is done", done.stdout)
+        self.assertEqual(len(list(self.out.glob("runs/*.json"))), 6)
+        self.assertFalse((self.out / "metrics.csv").exists())
+
+        merged = train(spec, "--out", self.out)
+
+        self.assertEqual(merged.returncode, 0, merged.stderr)
+        self.assertIn("6 runs are done already", merged.stderr)
+        whole = self.folder / "whole"
+        self.assertEqual(train(spec, "--out", whole).returncode, 0)
+        self.assertEqual((self.out / "model.safetensors").read_bytes(),
+                         (whole / "model.safetensors").read_bytes())
+        times = ("seconds",)
+        for one, other in zip(read_metrics(self.out), read_metrics(whole), strict=True):
+            self.assertEqual({key: one[key] for key in one if key not in times},
+                             {key: other[key] for key in one if key not in times})
+
+    def test_two_at_a_time_may_make_the_same_part(self):
+        spec = self.spec(seeds=[1, 2, 3, 4], updates=400)
+        command = [PROGRAM, "train", str(spec), "--out", str(self.out), "--part", "1/2"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as one:
+            with subprocess.Popen(command, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL) as two:
+                self.assertEqual((one.wait(100), two.wait(100)), (0, 0))
+        self.assertEqual(train(spec, "--out", self.out).returncode, 0)
+        self.assertEqual(len({row["seed"] for row in read_metrics(self.out)}), 4)
+
+    def test_progress_shows_the_accuracy_so_far(self):
+        result = train(self.spec(), "--out", self.out)
+        self.assertRegex(result.stderr, r"[0-9.]+ % at (40|80) of spec seed 1")
 
     def test_interrupted_work_is_kept_and_taken_up_again(self):
         spec = self.spec(updates=4000, seeds=list(range(1, 9)))
@@ -149,7 +241,7 @@ class ResultsTest(TrainTest):
         self.assertLess(done, 8)
         result = train(spec, "--out", self.out)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn(f"{done} runs are done already", result.stderr)
+        self.assertIn("1 run is" if done == 1 else f"{done} runs are", result.stderr)
         self.assertEqual(len(list(self.out.glob("runs/*.json"))), 8)
 
     def test_a_run_that_leaves_the_finite_numbers_is_a_result(self):
@@ -164,7 +256,7 @@ class ResultsTest(TrainTest):
         if "libtorch-dev" in result.stderr:
             self.skipTest(result.stderr)
         self.assertEqual(result.returncode, 0, result.stderr)
-        rows = list(csv.DictReader((self.out / "metrics.csv").open(encoding="utf-8")))
+        rows = read_metrics(self.out)
         self.assertGreater(float(rows[-1]["test_accuracy"]), 0.9)
         tensors = read_safetensors(self.out / "model.safetensors")
         self.assertEqual({tensor.shape for tensor in tensors.values()}, {(3, 3), (3,)})
@@ -203,6 +295,15 @@ class RefusalsTest(TrainTest):
         result = train(self.folder / "none.toml")
         self.assertEqual(result.returncode, 2)
         self.assertIn("none.toml", result.stderr)
+
+    def test_parts_that_are_none(self):
+        for part in ("0/4", "5/4", "3", "a/b", "1/99999"):
+            self.assertIn("--part " + part, self.refused("--part", part))
+
+    def test_a_mistyped_command_is_understood(self):
+        result = subprocess.run([PROGRAM, "trian"], capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("did you mean 'train'?", result.stderr)
 
     def test_nothing_to_train(self):
         result = train()

@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -14,9 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Summaries = std::vector<records::CurveSummary>;
-
-// Accuracies are whole numbers of test samples, and sums of them round: a tie stays a tie.
-constexpr double kRounding = 1e-9;
 
 const records::CurveSummary* find(const Summaries& summaries, const std::string& panel,
                                   const std::string& curve) {
@@ -36,17 +36,46 @@ std::vector<const PlannedRun*> panels_of(std::span<const PlannedRun> plan) {
   return panels;
 }
 
+// The final accuracy of each seed of one curve in one panel.
+std::map<std::uint64_t, double> finals_of(std::span<const records::RunRecord> records,
+                                          const std::string& panel, const std::string& curve) {
+  std::map<std::uint64_t, double> finals;
+  for (const records::RunRecord& record : records) {
+    const bool is_meant = record.panel == panel && record.curve == curve;
+    if (!is_meant || record.evaluations.empty()) continue;
+    finals[record.seed] = record.evaluations.back().test_accuracy;
+  }
+  return finals;
+}
+
+records::PairedDifference difference_of(const Claim& claim, const std::string& panel,
+                                        std::span<const records::RunRecord> records) {
+  const auto worse = finals_of(records, panel, claim.worse);
+  std::vector<double> points;
+  for (const auto& [seed, accuracy] : finals_of(records, panel, claim.better)) {
+    const auto other = worse.find(seed);
+    if (other != worse.end()) points.push_back(100.0 * (accuracy - other->second));
+  }
+  return records::paired_difference(points);
+}
+
+records::Finding finding_of(const Claim& claim, const records::PairedDifference& difference) {
+  return claim.within ? records::judge_equivalence(difference, *claim.within)
+                      : records::judge_lead(difference, claim.margin);
+}
+
 JudgedClaim judge(const Claim& claim, const PlannedRun& panel, const records::CurveSummary& better,
-                  const records::CurveSummary& worse) {
+                  const records::CurveSummary& worse, std::span<const records::RunRecord> records) {
   JudgedClaim judged{.claim = claim,
                      .panel = panel.panel,
                      .stated_share = panel.stated_share,
                      .share = panel.run.share,
                      .better = better.final_accuracy,
                      .worse = worse.final_accuracy,
+                     .difference = difference_of(claim, panel.panel, records),
                      .has_diverged = better.diverged > 0};
-  const double lead = 100.0 * (judged.better.mean - judged.worse.mean);
-  judged.holds = !judged.has_diverged && lead >= claim.margin - kRounding;
+  judged.finding =
+      judged.has_diverged ? records::Finding::kFails : finding_of(claim, judged.difference);
   return judged;
 }
 
@@ -54,18 +83,30 @@ Json accuracy_json(const records::Spread& accuracy) {
   return {{"mean", 100.0 * accuracy.mean}, {"deviation", 100.0 * accuracy.deviation}};
 }
 
+Json difference_json(const records::PairedDifference& difference) {
+  const auto end = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
+  return {{"seeds", difference.pairs},
+          {"mean", difference.mean},
+          {"low", end(difference.low)},
+          {"high", end(difference.high)}};
+}
+
 Json to_json(int figure, const JudgedClaim& judged) {
+  const Claim& claim = judged.claim;
+  const auto demand =
+      claim.within ? std::pair("within", *claim.within) : std::pair("margin", claim.margin);
   return {{"figure", figure},
           {"panel", judged.panel},
-          {"claim", judged.claim.text},
-          {"better", judged.claim.better},
-          {"worse", judged.claim.worse},
-          {"margin", judged.claim.margin},
+          {"claim", claim.text},
+          {"better", claim.better},
+          {"worse", claim.worse},
+          {demand.first, demand.second},
           {"better_accuracy", accuracy_json(judged.better)},
           {"worse_accuracy", accuracy_json(judged.worse)},
+          {"difference", difference_json(judged.difference)},
           {"stated_share", judged.stated_share},
           {"share_run", judged.share},
-          {"holds", judged.holds}};
+          {"finding", to_text(judged.finding)}};
 }
 
 }  // namespace
@@ -79,10 +120,21 @@ std::vector<JudgedClaim> judge_claims(const Spec& spec, std::span<const PlannedR
       const auto* better = find(summaries, panel->panel, claim.better);
       const auto* worse = find(summaries, panel->panel, claim.worse);
       if (better == nullptr || worse == nullptr) continue;
-      judged.push_back(judge(claim, *panel, *better, *worse));
+      judged.push_back(judge(claim, *panel, *better, *worse, records));
     }
   }
   return judged;
+}
+
+std::string difference_text(const records::PairedDifference& difference) {
+  const std::string mean = fmt::format("{:+.2f}", difference.mean);
+  if (!std::isfinite(difference.low)) return mean;
+  return fmt::format("{} [{:+.2f}, {:+.2f}]", mean, difference.low, difference.high);
+}
+
+std::string demand_text(const Claim& claim) {
+  if (claim.within) return fmt::format("within {} either way", *claim.within);
+  return fmt::format("{} or more", claim.margin);
 }
 
 std::string share_text(double share) {

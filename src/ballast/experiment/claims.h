@@ -8,6 +8,7 @@
 #include "ballast/base/error.h"
 #include "ballast/experiment/grid.h"
 #include "ballast/experiment/spec.h"
+#include "ballast/records/paired_difference.h"
 #include "ballast/records/records.h"
 #include "ballast/records/summary.h"
 
@@ -22,20 +23,28 @@ struct JudgedClaim {
   // Final accuracies over the seeds, as fractions.
   records::Spread better = {};
   records::Spread worse = {};
+  // Better minus worse, seed by seed, in points of per cent.
+  records::PairedDifference difference = {};
   bool has_diverged = false;  // some run of the better curve
-  bool holds = false;
+  records::Finding finding = records::Finding::kNotDecided;
 
   // Whether the panel was run at the share that is stated for it.
   bool is_as_stated() const noexcept { return share == stated_share; }
 };
 
-// Every claim in every panel, panel by panel. The means over the seeds of the last evaluations are
-// compared: a claim holds if that of the better curve is at least that of the worse one and the
-// margin. It does not hold where a run of the better curve diverged, however well that run stood
-// before; of a diverged run of the worse curve the last evaluation counts. Where a curve was never
-// evaluated, nothing is judged.
+// Every claim in every panel, panel by panel. The last evaluations of the two curves are compared
+// seed by seed, over the seeds that both have, by a paired test (records/paired_difference.h). A
+// claim fails where a run of the better curve diverged, however well that run stood before; of a
+// diverged run of the worse curve the last evaluation counts. Where a curve was never evaluated,
+// nothing is judged.
 std::vector<JudgedClaim> judge_claims(const Spec& spec, std::span<const PlannedRun> plan,
                                       std::span<const records::RunRecord> records);
+
+// "+1.20 [+0.80, +1.60]": the mean difference and its interval; without the interval for one seed.
+std::string difference_text(const records::PairedDifference& difference);
+
+// "2 or more", "within 1 either way": what a claim asks of the difference.
+std::string demand_text(const Claim& claim);
 
 // "0.4", or "1/3" for what has no short decimal.
 std::string share_text(double share);
@@ -45,9 +54,10 @@ struct FigureClaims {
   std::vector<JudgedClaim> claims;
 };
 
-// {"claims": [{"figure", "panel", "claim", "better", "worse", "margin", "better_accuracy",
-// "worse_accuracy", "stated_share", "share_run", "holds"}]}, an accuracy being {"mean",
-// "deviation"} in per cent. Text that is not UTF-8 is refused.
+// {"claims": [{"figure", "panel", "claim", "better", "worse", "margin" or "within",
+// "better_accuracy", "worse_accuracy", "difference", "stated_share", "share_run", "finding"}]}, an
+// accuracy being {"mean", "deviation"} in per cent and the difference {"seeds", "mean", "low",
+// "high"} in points, an end that is not known being null. Text that is not UTF-8 is refused.
 Result<std::string> claims_json(std::span<const FigureClaims> figures);
 
 }  // namespace ballast::experiment

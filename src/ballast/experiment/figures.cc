@@ -41,8 +41,8 @@ struct Length {
   std::uint64_t evaluate_every;
 };
 
-constexpr Length kQuickMnist = {1200, 240};
-constexpr Length kQuickCifar = {1500, 300};
+constexpr Length kQuickMnist = {600, 300};
+constexpr Length kQuickCifar = {500, 250};
 
 }  // namespace
 

@@ -24,7 +24,7 @@ Result<std::vector<Figure>> paper_figures(std::string_view which);
 Result<Spec> demo_spec();
 
 // Makes it a reduced version: one seed and fewer updates, the same for every curve. The lengths are
-// chosen so that all six figures, 161 runs, end within twelve minutes on two cores.
+// chosen so that all six figures, 275 runs, end within ten minutes on two cores.
 void make_quick(Spec& spec);
 
 }  // namespace ballast::experiment

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <string_view>
@@ -124,6 +125,29 @@ double stated_share(const Cell& cell, const RunSpec& run) {
   return cell.panel != nullptr ? cell.panel->stated_share.value_or(run.share) : run.share;
 }
 
+// The keys that vary, each once.
+std::vector<const Key*> varied_keys(const Spec& spec) {
+  std::vector<const Key*> result;
+  const auto add = [&](const Key* key) {
+    if (std::ranges::find(result, key) == result.end()) result.push_back(key);
+  };
+  for (const Variant& panel : spec.panels) {
+    for (const Setting& setting : panel.settings) add(setting.key);
+  }
+  for (const Axis& axis : spec.grid) add(axis.key);
+  for (const Variant& curve : spec.curves) {
+    for (const Setting& setting : curve.settings) add(setting.key);
+  }
+  return result;
+}
+
+std::vector<std::pair<std::string, std::string>> settings_of(const std::vector<const Key*>& keys,
+                                                             const RunSpec& run) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (const Key* key : keys) settings.emplace_back(key->name, to_plain_text(key->get(run)));
+  return settings;
+}
+
 Status check_run_count(const Spec& spec) {
   // In floating point, because the product of a hostile grid overflows.
   double count = static_cast<double>(spec.seeds.size());
@@ -140,6 +164,7 @@ Status check_run_count(const Spec& spec) {
 Result<std::vector<PlannedRun>> expand(const Spec& spec) {
   BALLAST_TRY_STATUS(check_run_count(spec));
   const std::vector<Variant> curves = spec.curves.empty() ? std::vector<Variant>(1) : spec.curves;
+  const std::vector<const Key*> varied = varied_keys(spec);
   std::vector<PlannedRun> runs;
   std::set<std::string> names;
   for (const Cell& cell : cells_of(spec)) {
@@ -149,6 +174,7 @@ Result<std::vector<PlannedRun>> expand(const Spec& spec) {
                          .name = make_unique(names, run_name(spec, cell, curve)),
                          .panel = fmt::format("{}", fmt::join(cell.parts(" = "), ", ")),
                          .curve = curve.label,
+                         .settings = settings_of(varied, run),
                          .stated_share = stated_share(cell, run)};
       for (const std::uint64_t seed : spec.seeds) {
         planned.seed = seed;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ballast/base/error.h"
@@ -25,6 +26,8 @@ struct PlannedRun {
   // The panel's label and the grid's part, "fast liar, attack = sign-flip"; empty without both.
   std::string panel;
   std::string curve;  // its label; empty without curves
+  // The keys that grid, panels and curves set, in their order, with their values in this run.
+  std::vector<std::pair<std::string, std::string>> settings = {};
   double stated_share =
       0.0;  // what the panel states; where it states nothing, the share of the run
 

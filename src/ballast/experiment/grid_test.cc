@@ -251,5 +251,31 @@ TEST(Fingerprint, ChangesWithEveryKeyAndTheSeed) {
   }
 }
 
+TEST(Grid, TellsWhichKeysVaryAndTheirValues) {
+  const auto spec = parse_spec(R"toml(
+[[panel]]
+label = "a"
+share = 0.3
+[[panel]]
+label = "b"
+share = "1/3"
+byzantine = 2
+[grid]
+batch = [4, 8]
+[[curve]]
+label = "c"
+rule = "ctma(gm, {share})"
+)toml",
+                               "spec.toml");
+  ASSERT_TRUE(spec.has_value()) << spec.error().message;
+  const auto plan = expand(*spec);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(
+      plan->front().settings,
+      (Settings{{"share", "0.3"}, {"byzantine", "1"}, {"batch", "4"}, {"rule", "ctma(gm, 0.3)"}}));
+  EXPECT_EQ(plan->back().settings[1].second, "2");
+}
+
 }  // namespace
 }  // namespace ballast::experiment

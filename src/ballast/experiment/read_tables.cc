@@ -11,8 +11,8 @@
 namespace ballast::experiment {
 namespace {
 
-constexpr std::array<std::string_view, 4> kClaimKeys = {kTextKey, kBetterKey, kWorseKey,
-                                                        kMarginKey};
+constexpr std::array<std::string_view, 5> kClaimKeys = {kTextKey, kBetterKey, kWorseKey, kMarginKey,
+                                                        kWithinKey};
 
 }  // namespace
 
@@ -98,6 +98,9 @@ Result<Claim> SpecReader::read_claim(const TomlNode& node) const {
   Claim claim;
   claim.origin = origin(kClaimKey, node.line, node);
   for (const TomlEntry& entry : *entries) BALLAST_TRY_STATUS(read_into(claim, entry));
+  if (claim.within && (claim.margin != 0.0 || !(*claim.within >= 0.0))) {
+    return error_at(claim.origin, "takes a margin, or within = POINTS from 0: on par, either way");
+  }
   if (!claim.text.empty() && !claim.better.empty() && !claim.worse.empty()) return claim;
   return error_at(claim.origin, "needs a text, and as better and worse the labels of two curves");
 }
@@ -105,6 +108,10 @@ Result<Claim> SpecReader::read_claim(const TomlNode& node) const {
 Status SpecReader::read_into(Claim& claim, const TomlEntry& entry) const {
   if (entry.key == kMarginKey) {
     BALLAST_TRY(claim.margin, read_real(entry));
+    return {};
+  }
+  if (entry.key == kWithinKey) {
+    BALLAST_TRY(claim.within, read_real(entry));
     return {};
   }
   if (std::ranges::find(kClaimKeys, entry.key) == kClaimKeys.end()) {

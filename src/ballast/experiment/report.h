@@ -1,5 +1,6 @@
 #pragma once
-// The report on the reproduced figures: pictures, tables and claims on one page of HTML.
+// The report on the reproduced figures: pictures, tables and claims, as one page of HTML that needs
+// nothing else and as the page of Markdown that docs/results.md is.
 
 #include <filesystem>
 #include <span>
@@ -9,6 +10,7 @@
 #include "ballast/base/error.h"
 #include "ballast/experiment/claims.h"
 #include "ballast/experiment/figures.h"
+#include "ballast/records/html_report.h"
 #include "ballast/records/records.h"
 
 namespace ballast::experiment {
@@ -23,10 +25,13 @@ struct FigureResult {
 struct ReportOptions {
   std::filesystem::path folder;  // holds the pictures: figN/curves.svg
   bool is_quick = false;
+  std::string command = {};  // that made the results
+  std::string program = {};  // version and commit of the program that ran it
 };
 
-// The page. A figure with a warning is shown without its picture, with the warning instead.
-Result<std::string> report_page(std::span<const FigureResult> figures,
-                                const ReportOptions& options);
+// A figure with a warning is shown without its picture, with the warning instead. Nothing in it
+// depends on when or how fast the runs were made.
+Result<records::Report> make_report(std::span<const FigureResult> figures,
+                                    const ReportOptions& options);
 
 }  // namespace ballast::experiment

@@ -7,6 +7,7 @@
 #include "ballast/experiment/claims.h"
 #include "ballast/experiment/runner.h"
 #include "ballast/files/text_file.h"
+#include "ballast/records/markdown_report.h"
 
 namespace ballast::experiment {
 namespace {
@@ -40,11 +41,16 @@ Result<std::vector<Plan>> prepare(const std::vector<Figure>& figures, Materials&
   return plans;
 }
 
+// The other figures' folders are passed along because some runs stand in two figures.
 Result<RunnerResult> run_figure(const Figure& figure, const Plan& plan, Materials& materials,
+                                const std::vector<std::filesystem::path>& others,
                                 const ReproduceOptions& options) {
   return run_all(figure.spec, {.folder = figure_folder(figure, options),
                                .threads = options.threads,
                                .title = figure.title,
+                               .keeps_models = false,
+                               .replaces_others = options.replaces_others,
+                               .other_folders = others,
                                .materials = &materials,
                                .stop = options.stop,
                                .wall_time = options.wall_time,
@@ -55,6 +61,16 @@ Result<RunnerResult> run_figure(const Figure& figure, const Plan& plan, Material
                                .on_progress = options.on_progress});
 }
 
+// The pictures under the names that the page of Markdown has for them.
+Status write_pictures(const records::Report& report, const std::filesystem::path& folder) {
+  BALLAST_TRY_STATUS(files::make_folder(folder / "images"));
+  for (const records::ReportSection& section : report.sections) {
+    if (section.picture.empty()) continue;
+    BALLAST_TRY_STATUS(files::write_text(folder / section.picture, section.svg));
+  }
+  return {};
+}
+
 Status write_results(const std::vector<FigureResult>& figures, const ReproduceOptions& options) {
   std::vector<FigureClaims> claims;
   claims.reserve(figures.size());
@@ -63,9 +79,14 @@ Status write_results(const std::vector<FigureResult>& figures, const ReproduceOp
   }
   BALLAST_TRY(const std::string json, claims_json(claims));
   BALLAST_TRY_STATUS(files::write_text(options.folder / "claims.json", json));
-  BALLAST_TRY(const std::string page,
-              report_page(figures, {.folder = options.folder, .is_quick = options.is_quick}));
-  return files::write_text(options.folder / "report.html", page);
+  BALLAST_TRY(const records::Report report, make_report(figures, {.folder = options.folder,
+                                                                  .is_quick = options.is_quick,
+                                                                  .command = options.command,
+                                                                  .program = options.program}));
+  BALLAST_TRY(const std::string page, records::html_page(report));
+  BALLAST_TRY_STATUS(files::write_text(options.folder / "report.html", page));
+  BALLAST_TRY_STATUS(write_pictures(report, options.folder));
+  return files::write_text(options.folder / "results.md", records::markdown_page(report));
 }
 
 }  // namespace
@@ -78,8 +99,10 @@ Result<ReproduceResult> reproduce(const std::vector<Figure>& figures,
   for (const Plan& plan : plans) updates += updates_of(plan);
   options.on_start(updates);
   ReproduceResult result;
+  std::vector<std::filesystem::path> others;
   for (std::size_t i = 0; i < figures.size(); ++i) {
-    BALLAST_TRY(RunnerResult runs, run_figure(figures[i], plans[i], materials, options));
+    BALLAST_TRY(RunnerResult runs, run_figure(figures[i], plans[i], materials, others, options));
+    others.push_back(figure_folder(figures[i], options));
     if (!runs.is_complete) return result;
     result.figures.push_back({.figure = figures[i],
                               .records = runs.records,

@@ -1,8 +1,9 @@
 #pragma once
 // The paper's figures, run one after the other into one folder.
 //
-// Written: figN/ for each figure (runner.h), claims.json and report.html. Runs that are there
-// already are not repeated. Claims and report are written once everything has been run.
+// Written: figN/ for each figure (runner.h), claims.json, report.html, and results.md with its
+// pictures in images/, which together are docs/results.md. Runs that are there already are not
+// repeated. Claims and reports are written once everything has been run.
 
 #include <atomic>
 #include <cstddef>
@@ -21,7 +22,11 @@ namespace ballast::experiment {
 struct ReproduceOptions {
   std::filesystem::path folder;
   std::size_t threads = 1;
-  bool is_quick = false;  // what the report says; make_quick() makes it so
+  bool is_quick = false;         // what the report says; make_quick() makes it so
+  bool replaces_others = false;  // see RunnerOptions
+  // What the report says it was made by: see ReportOptions.
+  std::string command = {};
+  std::string program = {};
   // Looked at between two updates; true ends the runs early. Borrowed.
   const std::atomic<bool>* stop = nullptr;
   std::function<double()> wall_time = [] { return 0.0; };  // see RunnerOptions

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "ballast/data/temporary_folder.h"
@@ -33,7 +33,7 @@ void write_data(const fs::path& folder) {
       files::write_npy(folder / "y.npy", {{kSamples}, std::span<const std::int64_t>(labels)}));
 }
 
-// Two panels, two curves and one seed of 20 updates each.
+// Two panels, two curves and two seeds of 20 updates each.
 constexpr std::string_view kSpec = R"toml(
 data = "files"
 train_images = "x.npy"
@@ -45,7 +45,7 @@ evaluate_every = 10
 workers = 5
 batch = 4
 eta = 0.5
-seeds = [1]
+seeds = [1, 2]
 [[panel]]
 label = "as stated"
 share = 0.4
@@ -113,17 +113,19 @@ TEST_F(ReproduceTest, WritesRunsClaimsAndReport) {
 
   ASSERT_TRUE(result.has_value()) << result.error().message;
   EXPECT_TRUE(result->is_complete);
-  EXPECT_EQ(planned_, 2u * 4u * 20u);
-  EXPECT_EQ(made_, planned_);
-  EXPECT_EQ(found_, 0u);
+  EXPECT_EQ(planned_, 2u * 8u * 20u);
+  // The second figure has the runs of the first, and makes only that whose model it keeps.
+  EXPECT_EQ(made_, (8u + 1u) * 20u);
+  EXPECT_EQ(found_, 7u * 20u);
+  EXPECT_EQ(std::ranges::count(text_of("fig9/metrics.csv"), '\n'), 1 + 8 * 2);
   for (const char* file : {"fig8/metrics.csv", "fig8/summary.json", "fig9/spec.toml"}) {
     EXPECT_TRUE(fs::exists(out_ / file)) << file;
   }
   const auto claims = nlohmann::json::parse(text_of("claims.json"))["claims"];
   ASSERT_EQ(claims.size(), 2u * 2u * 2u);
   EXPECT_EQ(claims[0]["figure"], 8);
-  EXPECT_EQ(claims[0]["holds"], true);
-  EXPECT_EQ(claims[1]["holds"], false);
+  EXPECT_EQ(claims[0]["finding"], "holds");
+  EXPECT_EQ(claims[1]["finding"], "fails");
   EXPECT_EQ(claims[2]["share_run"], 1.0 / 3.0);
 }
 
@@ -136,9 +138,26 @@ TEST_F(ReproduceTest, ReportsBothSharesAndSaysWhenItIsQuick) {
   EXPECT_THAT(page, HasSubstr("This is the quick version"));
   EXPECT_THAT(page, HasSubstr("<h2>Figure 8. A test</h2>"));
   EXPECT_THAT(page, HasSubstr("<td>anything goes</td><td>holds</td><td>holds</td>"));
-  EXPECT_THAT(page, HasSubstr("<td>nothing does</td><td>does not hold</td><td>does not hold</td>"));
+  EXPECT_THAT(page, HasSubstr("<td>nothing does</td><td>fails</td><td>fails</td>"));
   EXPECT_THAT(page, HasSubstr("mean &lt;b&gt;"));
   EXPECT_THAT(page, HasSubstr("<td>1/3</td>"));
+}
+
+TEST_F(ReproduceTest, WritesThePageOfTheDocumentsWithItsPictures) {
+  auto named = options();
+  named.command = "ballast reproduce --figure 8";
+  named.program = "ballast 1 (commit abc)";
+  ASSERT_TRUE(reproduce(figures(), named).has_value());
+
+  const std::string page = text_of("results.md");
+
+  EXPECT_THAT(page, testing::StartsWith("# Weight for Robustness, reproduced (quick version)\n"));
+  EXPECT_THAT(page, HasSubstr("Made by ballast 1 (commit abc) with\n\n```\n" + named.command));
+  EXPECT_THAT(page, HasSubstr("| curve | as stated | as run |\n|---|---:|---:|\n| mean &lt;b> |"));
+  if (fs::exists(out_ / "fig9/curves.svg")) {
+    EXPECT_THAT(page, HasSubstr("](images/fig9.svg)"));
+    EXPECT_EQ(text_of("images/fig9.svg"), text_of("fig9/curves.svg"));
+  }
 }
 
 TEST_F(ReproduceTest, FullReportsDoNotCallThemselvesQuick) {
@@ -153,6 +172,7 @@ TEST_F(ReproduceTest, FindsWhatIsDone) {
   ASSERT_TRUE(reproduce(figures(), options()).has_value());
   const std::string claims = text_of("claims.json");
   made_ = 0;
+  found_ = 0;
 
   const auto again = reproduce(figures(), options());
 

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "ballast/experiment/assembly.h"
+#include "ballast/experiment/explain.h"
 #include "ballast/sim/cluster.h"
 
 namespace ballast::experiment {
@@ -32,9 +34,15 @@ constexpr std::uint64_t kProgressStep = 10;
 // Watches the arrivals and evaluates every so many.
 class Recorder final : public sim::Observer {
  public:
+  // Without an explainer nothing is explained.
   Recorder(const RunSpec& run, const learn::Model& model, worker::Evaluator& evaluator,
-           const RunOptions& options, records::RunRecord& record)
-      : run_(run), model_(model), evaluator_(evaluator), options_(options), record_(record) {}
+           Explainer* explainer, const RunOptions& options, records::RunRecord& record)
+      : run_(run),
+        model_(model),
+        evaluator_(evaluator),
+        explainer_(explainer),
+        options_(options),
+        record_(record) {}
 
   Result<sim::Next> on_arrival(const sim::ArrivalRecord& arrival,
                                const server::ParameterServer& server) override {
@@ -55,7 +63,9 @@ class Recorder final : public sim::Observer {
   // What is evaluated last when the gradients themselves leave the finite numbers.
   Status evaluate(std::uint64_t t, const server::ParameterServer& server) {
     const SteadyClock::time_point start = SteadyClock::now();
+    BALLAST_TRY(auto why, explanation(server));
     records::EvaluationRecord evaluation = interval_so_far(t);
+    evaluation.why = why;
     const std::vector<float> statistics = statistics_of(server, model_);
     BALLAST_TRY(const auto result, evaluator_.evaluate(*server.model().values, statistics));
     evaluation.test_accuracy = result.accuracy;
@@ -68,6 +78,17 @@ class Recorder final : public sim::Observer {
   std::uint64_t last_t() const noexcept { return last_t_; }
 
  private:
+  // Of the moment, with the staleness since the last evaluation.
+  Result<std::optional<records::Explanation>> explanation(const server::ParameterServer& server) {
+    if (explainer_ == nullptr) return std::nullopt;
+    BALLAST_TRY(records::Explanation why, explainer_->explain(server));
+    const std::uint64_t byzantine = updates_ - honest_;
+    why.staleness_honest =
+        mean(static_cast<double>(staleness_sum_ - byzantine_staleness_), honest_);
+    why.staleness_byzantine = mean(static_cast<double>(byzantine_staleness_), byzantine);
+    return why;
+  }
+
   void note(const sim::ArrivalRecord& arrival) {
     last_t_ = arrival.t;
     if (arrival.outcome.verdict != server::Verdict::kAccepted) return;
@@ -76,6 +97,7 @@ class Recorder final : public sim::Observer {
     staleness_max_ = std::max(staleness_max_, arrival.outcome.staleness);
     if (arrival.is_byzantine) {
       ++byzantine_;
+      byzantine_staleness_ += arrival.outcome.staleness;
     } else {
       ++honest_;
       loss_sum_ += arrival.loss;
@@ -87,11 +109,11 @@ class Recorder final : public sim::Observer {
     told_ = t;
   }
 
+  static double mean(double sum, std::uint64_t count) {
+    return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
+  }
+
   records::EvaluationRecord interval_so_far(std::uint64_t t) {
-    const auto mean = [](double sum, std::uint64_t count) {
-      return count > 0 ? sum / static_cast<double>(count)
-                       : std::numeric_limits<double>::quiet_NaN();
-    };
     const records::EvaluationRecord evaluation{
         .t = t,
         .train_loss = mean(loss_sum_, honest_),
@@ -99,7 +121,7 @@ class Recorder final : public sim::Observer {
         .staleness_mean = mean(static_cast<double>(staleness_sum_), updates_),
         .staleness_max = staleness_max_,
         .seconds = seconds_since(start_) - evaluating_};
-    honest_ = updates_ = staleness_sum_ = staleness_max_ = 0;
+    honest_ = updates_ = staleness_sum_ = byzantine_staleness_ = staleness_max_ = 0;
     loss_sum_ = 0.0;
     return evaluation;
   }
@@ -107,6 +129,7 @@ class Recorder final : public sim::Observer {
   const RunSpec& run_;
   const learn::Model& model_;
   worker::Evaluator& evaluator_;
+  Explainer* explainer_;
   const RunOptions& options_;
   records::RunRecord& record_;
   SteadyClock::time_point start_ = SteadyClock::now();
@@ -115,7 +138,8 @@ class Recorder final : public sim::Observer {
   std::uint64_t byzantine_ = 0;  // since the start
 
   // Since the last evaluation.
-  std::uint64_t updates_ = 0, honest_ = 0, staleness_sum_ = 0, staleness_max_ = 0;
+  std::uint64_t updates_ = 0, honest_ = 0;
+  std::uint64_t staleness_sum_ = 0, byzantine_staleness_ = 0, staleness_max_ = 0;
   double loss_sum_ = 0.0;
 };
 
@@ -124,7 +148,8 @@ records::RunRecord record_of(const PlannedRun& planned) {
           .panel = planned.panel,
           .curve = planned.curve,
           .seed = planned.seed,
-          .fingerprint = fingerprint(planned.run, planned.seed)};
+          .fingerprint = fingerprint(planned.run, planned.seed),
+          .settings = planned.settings};
 }
 
 }  // namespace
@@ -140,8 +165,14 @@ Result<FinishedRun> run_one(const PlannedRun& planned, const Material& material,
   BALLAST_TRY(const auto attack, make_run_attack(run));
   BALLAST_TRY(const auto arrivals, make_arrivals(run, planned.seed));
 
+  std::optional<Explainer> explainer;
+  if (options.explains) {
+    BALLAST_TRY(explainer, Explainer::make(run.rule, population(run)));
+  }
+
   FinishedRun finished{.record = record_of(planned)};
-  Recorder recorder(run, *material.model, *evaluator, options, finished.record);
+  Recorder recorder(run, *material.model, *evaluator, explainer ? &*explainer : nullptr, options,
+                    finished.record);
   const std::vector<worker::GradientSource*> sources(run.workers, source.get());
   sim::Observer* const observers[] = {&recorder};
   const auto result = sim::run(

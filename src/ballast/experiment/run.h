@@ -16,6 +16,7 @@ namespace ballast::experiment {
 
 struct RunOptions {
   std::size_t threads = 1;
+  bool explains = false;  // what the rule did, at every evaluation: see explain.h
   // Looked at between two updates; true ends the run early. Borrowed.
   const std::atomic<bool>* stop = nullptr;
   // Called after so many more updates, often.

@@ -3,14 +3,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "ballast/experiment/model_file.h"
+#include "ballast/experiment/results_folder.h"
 #include "ballast/experiment/run.h"
 #include "ballast/files/text_file.h"
 #include "ballast/records/metrics_csv.h"
@@ -52,6 +55,8 @@ class Runner {
            (records::file_stem({.run = plan_[i].name, .seed = plan_[i].seed}) + ".safetensors");
   }
 
+  bool keeps_model(std::size_t i) const { return options_.keeps_models || i == 0; }
+
   // Everything that can be missing is looked for first.
   Status load_materials() {
     for (const PlannedRun& planned : plan_) BALLAST_TRY_STATUS(materials_.get(planned.run));
@@ -59,56 +64,98 @@ class Runner {
   }
 
   Status open_folder() {
+    std::set<std::string> fingerprints;
+    for (const PlannedRun& planned : plan_) {
+      fingerprints.insert(fingerprint(planned.run, planned.seed));
+    }
+    if (options_.replaces_others) {
+      BALLAST_TRY_STATUS(remove_other_runs(options_.folder, fingerprints));
+    }
+    BALLAST_TRY_STATUS(check_results_folder(options_.folder, spec_, fingerprints));
     BALLAST_TRY_STATUS(files::make_folder(runs_folder()));
     BALLAST_TRY_STATUS(files::write_text(options_.folder / "spec.toml", to_toml(spec_)));
     BALLAST_TRY_STATUS(find_finished());
-    BALLAST_TRY(auto writer,
-                records::MetricsWriter::create(options_.folder / "metrics.csv", done()));
+    if (!options_.part.is_all()) return {};
+    records::MetricsColumns columns{.has_why = options_.explains};
+    for (const auto& [key, value] : plan_.front().settings) columns.keys.push_back(key);
+    BALLAST_TRY(auto writer, records::MetricsWriter::create(options_.folder / "metrics.csv",
+                                                            std::move(columns), done()));
     metrics_.emplace(std::move(writer));
     return {};
   }
 
-  // Takes over the runs that the folder holds, under the names they have now.
+  // Takes over the runs that this folder holds, and copies of those that the others hold, under
+  // the names they have now.
   Status find_finished() {
     std::map<std::string, std::size_t> places;
-    std::set<std::string> fingerprints;
     for (std::size_t i = 0; i < plan_.size(); ++i) {
       places[fingerprint(plan_[i].run, plan_[i].seed)] = i;
     }
-    for (const auto& place : places) fingerprints.insert(place.first);
-    BALLAST_TRY(auto found, records::load_finished_runs(runs_folder(), fingerprints));
+    BALLAST_TRY_STATUS(take_over(runs_folder(), places));
+    for (const fs::path& folder : options_.other_folders) {
+      const std::vector<std::size_t> taken = missing();
+      BALLAST_TRY_STATUS(take_over(folder / "runs", places));
+      for (const std::size_t i : taken) {
+        if (!records_[i]) continue;
+        BALLAST_TRY_STATUS(records::write_run_file(runs_folder(), *records_[i]));
+        BALLAST_TRY_STATUS(records::write_event_file(options_.folder / "tensorboard", *records_[i],
+                                                     options_.wall_time()));
+      }
+    }
+    return {};
+  }
+
+  Status take_over(const fs::path& folder, const std::map<std::string, std::size_t>& places) {
+    std::set<std::string> fingerprints;
+    for (const auto& [print, i] : places) {
+      if (!records_[i]) fingerprints.insert(print);
+    }
+    BALLAST_TRY(auto found, records::load_finished_runs(folder, fingerprints));
     for (records::RunRecord& record : found) {
       const std::size_t i = places.at(record.fingerprint);
-      if (!fs::exists(model_path(i))) continue;
+      if (keeps_model(i) && !fs::exists(model_path(i))) continue;
+      if (options_.explains && !is_explained(record)) continue;
       record.run = plan_[i].name;
       record.panel = plan_[i].panel;
       record.curve = plan_[i].curve;
+      record.settings = plan_[i].settings;
       records_[i] = std::move(record);
     }
     return {};
   }
 
+  static bool is_explained(const records::RunRecord& record) {
+    return std::ranges::all_of(record.evaluations, [](const auto& e) { return e.why.has_value(); });
+  }
+
+  std::vector<std::size_t> missing() const {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < plan_.size(); ++i) {
+      if (!records_[i] && is_mine(i)) places.push_back(i);
+    }
+    return places;
+  }
+
+  bool is_mine(std::size_t i) const { return i % options_.part.count == options_.part.number - 1; }
+
+  // Of the part.
   std::vector<records::RunRecord> done() const {
     std::vector<records::RunRecord> records;
-    for (const auto& record : records_) {
-      if (record) records.push_back(*record);
+    for (std::size_t i = 0; i < plan_.size(); ++i) {
+      if (records_[i] && is_mine(i)) records.push_back(*records_[i]);
     }
     return records;
   }
 
   void tell_start() const {
     std::uint64_t updates = 0;
-    for (std::size_t i = 0; i < plan_.size(); ++i) {
-      if (!records_[i]) updates += plan_[i].run.updates;
-    }
+    for (const std::size_t i : missing()) updates += plan_[i].run.updates;
     options_.on_start(updates, done().size());
   }
 
   // As many runs at a time as there are threads; what is left over goes to the runs.
   void run_open() {
-    for (std::size_t i = 0; i < plan_.size(); ++i) {
-      if (!records_[i]) open_.push_back(i);
-    }
+    open_ = missing();
     const std::size_t lanes = std::clamp<std::size_t>(open_.size(), 1, options_.threads);
     const std::size_t threads = std::max<std::size_t>(1, options_.threads / lanes);
     std::vector<std::jthread> others;
@@ -147,14 +194,17 @@ class Runner {
     BALLAST_TRY(FinishedRun finished,
                 run_one(planned, material,
                         {.threads = threads,
+                         .explains = options_.explains,
                          .stop = &stop_,
                          .on_progress = [&](std::uint64_t updates) { tell_progress(updates); },
                          .on_evaluation =
                              [&](const records::EvaluationRecord& evaluation) {
-                               return metrics_->append({planned.name, planned.seed, evaluation});
+                               return note(planned, evaluation);
                              }}));
     if (finished.record.status != records::RunStatus::kInterrupted) {
-      BALLAST_TRY_STATUS(write_model(model_path(i), *material.model, finished));
+      if (keeps_model(i)) {
+        BALLAST_TRY_STATUS(write_model(model_path(i), *material.model, finished));
+      }
       BALLAST_TRY_STATUS(records::write_run_file(runs_folder(), finished.record));
       BALLAST_TRY_STATUS(
           records::write_event_file(options_.folder / "tensorboard", finished.record, started));
@@ -164,12 +214,26 @@ class Runner {
     return {};
   }
 
+  Status note(const PlannedRun& planned, const records::EvaluationRecord& evaluation) {
+    options_.on_evaluation(planned, evaluation);
+    if (!metrics_) return {};
+    return metrics_->append(row_of(planned, evaluation));
+  }
+
+  static records::MetricsRow row_of(const PlannedRun& planned,
+                                    const records::EvaluationRecord& evaluation) {
+    records::MetricsRow row{.run = planned.name, .seed = planned.seed, .evaluation = evaluation};
+    for (const auto& [key, value] : planned.settings) row.values.push_back(value);
+    return row;
+  }
+
   Result<RunnerResult> finish() {
     RunnerResult result{.records = done()};
-    result.is_complete = result.records.size() == plan_.size() &&
+    result.is_complete = missing().empty() &&
                          std::ranges::none_of(result.records, [](const records::RunRecord& record) {
                            return record.status == records::RunStatus::kInterrupted;
                          });
+    if (!options_.part.is_all()) return result;
     BALLAST_TRY_STATUS(records::write_metrics(options_.folder / "metrics.csv", result.records));
     BALLAST_TRY_STATUS(records::write_summary(options_.folder / "summary.json", result.records));
     if (records_[0] && records_[0]->status != records::RunStatus::kInterrupted) {
@@ -178,12 +242,17 @@ class Runner {
     if (std::ranges::all_of(result.records,
                             [](const records::RunRecord& r) { return r.evaluations.empty(); }))
       return result;
-    const std::string& title = options_.title.empty() ? spec_.name : options_.title;
-    if (Status drawn = records::plot_curves(options_.folder, result.records, {.title = title});
-        !drawn) {
+    if (Status drawn = draw(result.records); !drawn) {
       result.warning = fmt::format("no curves were drawn: {}", drawn.error().message);
     }
     return result;
+  }
+
+  Status draw(const std::vector<records::RunRecord>& records) const {
+    const std::string& title = options_.title.empty() ? spec_.name : options_.title;
+    BALLAST_TRY_STATUS(records::plot_curves(options_.folder, records, {.title = title}));
+    if (!options_.explains) return {};
+    return records::plot_why(options_.folder, records, {.stem = "why", .title = title});
   }
 
   const Spec& spec_;
@@ -200,7 +269,26 @@ class Runner {
   std::optional<Error> error_;
 };
 
+bool parse_count(std::string_view text, std::size_t& count) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
 }  // namespace
+
+Result<Part> parse_part(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  Part part;
+  const bool is_pair = slash != std::string_view::npos &&
+                       parse_count(text.substr(0, slash), part.number) &&
+                       parse_count(text.substr(slash + 1), part.count);
+  if (is_pair && part.number >= 1 && part.number <= part.count && part.count <= kRunsMax) {
+    return part;
+  }
+  return invalid_argument(fmt::format(
+      "--part {}: write it as 3/16, the third of sixteen parts; there are at most {} parts",
+      to_printable(text), kRunsMax));
+}
 
 Result<RunnerResult> run_all(const Spec& spec, const RunnerOptions& options) {
   BALLAST_TRY(Plan plan, expand(spec));

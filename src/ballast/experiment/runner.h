@@ -23,10 +23,35 @@
 
 namespace ballast::experiment {
 
+// One of several shares of the runs, so that machines with a common folder can divide the work: the
+// runs number, number + count, ... of the plan, counted from 1.
+struct Part {
+  std::size_t number = 1;
+  std::size_t count = 1;
+
+  bool is_all() const noexcept { return count == 1; }
+};
+
+// "3/16". Refuses what is not a number from 1 to count, and a count above kRunsMax.
+Result<Part> parse_part(std::string_view text);
+
 struct RunnerOptions {
   std::filesystem::path folder;
-  std::size_t threads = 1;  // of all runs together
-  std::string title = {};   // above the curves; empty: the specification's name
+  std::size_t threads = 1;   // of all runs together
+  std::string title = {};    // above the curves; empty: the specification's name
+  bool keeps_models = true;  // of every run, in runs/; else that of the first run alone
+  // Less than all of it: only records and models in runs/ are written. Whoever runs everything into
+  // the same folder afterwards finds them there and writes the rest. Several processes may work on
+  // one folder at a time; if two make the same run, both leave the same.
+  Part part = {};
+  // Replaces results that were made with other settings, which are refused else.
+  bool replaces_others = false;
+  // Records what the rules did at every evaluation, in more columns, and draws why.png and why.svg.
+  // A run that is there without it is made again.
+  bool explains = false;
+  // Output folders whose finished runs are taken over where they are the same runs, but for one
+  // whose model is kept.
+  std::vector<std::filesystem::path> other_folders = {};
   // Data sets and models that several specifications share. Borrowed; none: its own.
   Materials* materials = nullptr;
   // Looked at between two updates; true ends the runs early. Borrowed.
@@ -36,6 +61,9 @@ struct RunnerOptions {
   // Called once before the first run: how many updates are to be made, how many runs were found.
   std::function<void(std::uint64_t updates, std::size_t found)> on_start = [](std::uint64_t,
                                                                               std::size_t) {};
+  // Called from several threads, after every evaluation.
+  std::function<void(const PlannedRun&, const records::EvaluationRecord&)> on_evaluation =
+      [](const PlannedRun&, const records::EvaluationRecord&) {};
   // Called from several threads.
   std::function<void(std::uint64_t updates)> on_progress = [](std::uint64_t) {};
 };
@@ -43,7 +71,7 @@ struct RunnerOptions {
 struct RunnerResult {
   std::vector<records::RunRecord>
       records;               // in the order of the plan; without runs that never began
-  bool is_complete = false;  // every run is finished or has diverged
+  bool is_complete = false;  // every run, of the part, is finished or has diverged
   std::string warning = {};  // what could not be drawn, and why; empty if nothing
 };
 

@@ -155,7 +155,7 @@ bool operator==(const Variant& left, const Variant& right) {
 
 bool operator==(const Claim& left, const Claim& right) {
   return left.text == right.text && left.better == right.better && left.worse == right.worse &&
-         left.margin == right.margin;
+         left.margin == right.margin && left.within == right.within;
 }
 
 bool operator==(const Spec& left, const Spec& right) {

@@ -63,12 +63,14 @@ struct Variant {
 };
 
 // In each panel, the final accuracy of the curve `better` is at least that of `worse` and the
-// margin. Has no part in the runs.
+// margin; or, with `within`, the two differ by no more than that, either way. Has no part in the
+// runs.
 struct Claim {
   std::string text;
-  std::string better;   // label of a curve
-  std::string worse;    // label of another
-  double margin = 0.0;  // in points of per cent
+  std::string better;                 // label of a curve
+  std::string worse;                  // label of another
+  double margin = 0.0;                // in points of per cent
+  std::optional<double> within = {};  // in points of per cent, not negative; then no margin
   std::string origin = {};
 };
 

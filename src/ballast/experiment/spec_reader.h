@@ -22,6 +22,7 @@ inline constexpr std::string_view kTextKey = "text";
 inline constexpr std::string_view kBetterKey = "better";
 inline constexpr std::string_view kWorseKey = "worse";
 inline constexpr std::string_view kMarginKey = "margin";
+inline constexpr std::string_view kWithinKey = "within";
 
 struct Source {
   std::string file;              // what errors call it

@@ -266,6 +266,18 @@ TEST(Spec, RefusesAKeyBothInAPanelAndElsewhere) {
             "spec.toml:5: grid.share = 0.2: the panel \"p\" sets share too; keep one of the two");
 }
 
+TEST(Spec, ReadsClaimsOfBeingOnPar) {
+  const std::string text =
+      "[[curve]]\nlabel = \"a\"\n[[curve]]\nlabel = \"b\"\n[[claim]]\ntext = \"t\"\n"
+      "better = \"a\"\nworse = \"b\"\n";
+  const auto spec = parse_spec(text + "within = 1.5\n", "spec.toml");
+  ASSERT_TRUE(spec.has_value()) << spec.error().message;
+  EXPECT_EQ(spec->claims.at(0).within, std::optional(1.5));
+  EXPECT_EQ(parse_spec(to_toml(*spec), "spec.toml").value(), *spec);
+  EXPECT_THAT(parse_error(text + "within = 1\nmargin = 1\n"), HasSubstr("a margin, or within"));
+  EXPECT_THAT(parse_error(text + "within = -1\n"), HasSubstr("a margin, or within"));
+}
+
 TEST(Spec, RefusesClaimsThatAreNone) {
   const std::string curve = "[[curve]]\nlabel = \"w-GM\"\n[[claim]]\ntext = \"t\"\n";
   EXPECT_THAT(parse_error("claim = [3]"), HasSubstr("must be a table: [[claim]]"));
@@ -278,7 +290,7 @@ TEST(Spec, RefusesClaimsThatAreNone) {
               HasSubstr("name the label of a [[curve]]"));
   EXPECT_EQ(parse_error(curve + "beter = \"w-GM\""),
             "spec.toml:5: beter = \"w-GM\": a key of a claim must be one of: text, better, worse, "
-            "margin; did you mean 'better'?");
+            "margin, within; did you mean 'better'?");
   EXPECT_THAT(parse_error(curve + "margin = \"much\""), HasSubstr("must be a finite number"));
 }
 

@@ -44,7 +44,8 @@ std::string variant_text(std::string_view kind, const Variant& variant) {
 std::string claim_text(const Claim& claim) {
   return fmt::format("\n[[{}]]\n", kClaimKey) + line(kTextKey, to_quoted(claim.text)) +
          line(kBetterKey, to_quoted(claim.better)) + line(kWorseKey, to_quoted(claim.worse)) +
-         line(kMarginKey, to_toml(Value(claim.margin)));
+         (claim.within ? line(kWithinKey, to_toml(Value(*claim.within)))
+                       : line(kMarginKey, to_toml(Value(claim.margin))));
 }
 
 }  // namespace

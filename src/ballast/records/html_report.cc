@@ -29,6 +29,7 @@ th, td { padding: .35rem .8rem; border-bottom: 1px solid var(--line); text-align
 th { color: var(--soft); font-weight: 600; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 tbody tr:nth-child(even) { background: var(--stripe); }
+pre { padding: .6rem .8rem; overflow-x: auto; background: var(--stripe); }
 figure { margin: 1.25rem 0; }
 figure svg { max-width: 100%; height: auto; background: #fff; border-radius: 6px; }
 figcaption { color: var(--soft); font-size: .9rem; }
@@ -37,17 +38,11 @@ figcaption { color: var(--soft); font-size: .9rem; }
   figure, tr { break-inside: avoid; } h2 { break-after: avoid; } }
 )";
 
-// Digits with what may stand around them: signs, points, per cent, a deviation.
-bool is_number(std::string_view text) {
-  const bool has_digit = std::ranges::any_of(text, [](char c) { return c >= '0' && c <= '9'; });
-  return has_digit && text.find_first_not_of("0123456789+-.,% e\xC2\xB1") == std::string_view::npos;
-}
-
 std::string cells_html(const std::vector<std::string>& cells) {
   std::string html = "<tr>";
   for (const std::string& cell : cells) {
-    html +=
-        fmt::format("<td{}>{}</td>", is_number(cell) ? " class=\"number\"" : "", escape_html(cell));
+    html += fmt::format("<td{}>{}</td>", is_number_text(cell) ? " class=\"number\"" : "",
+                        escape_html(cell));
   }
   return html + "</tr>\n";
 }
@@ -81,6 +76,9 @@ Result<std::string> section_html(const ReportSection& section, std::size_t numbe
   for (const std::string& paragraph : section.paragraphs) {
     html += fmt::format("<p>{}</p>\n", escape_html(paragraph));
   }
+  if (!section.commands.empty()) {
+    html += fmt::format("<pre>{}</pre>\n", escape_html(section.commands));
+  }
   if (!section.svg.empty()) {
     BALLAST_TRY(const std::string figure, figure_html(section.svg, section.caption));
     html += figure;
@@ -102,6 +100,11 @@ std::string contents_html(const std::vector<ReportSection>& sections) {
 }
 
 }  // namespace
+
+bool is_number_text(std::string_view text) {
+  const bool has_digit = std::ranges::any_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  return has_digit && text.find_first_not_of("0123456789+-.,% e\xC2\xB1") == std::string_view::npos;
+}
 
 std::string escape_html(std::string_view text) {
   std::string escaped;

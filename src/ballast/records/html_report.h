@@ -20,14 +20,19 @@ struct ReportSection {
   std::string heading = {};
   std::vector<std::string> paragraphs = {};
   std::optional<ReportTable> table = {};
-  std::string svg = {};      // a figure as an SVG document of our own making; none when empty
-  std::string caption = {};  // below the figure
+  std::string svg = {};       // a figure as an SVG document of our own making; none when empty
+  std::string picture = {};   // the path of that figure, for pages that link to it
+  std::string caption = {};   // below the figure
+  std::string commands = {};  // what to type, line by line; none when empty
 };
 
 struct Report {
   std::string title = {};
   std::vector<ReportSection> sections = {};
 };
+
+// Digits with what may stand around them: signs, points, per cent, a deviation.
+bool is_number_text(std::string_view text);
 
 // The text with <, >, &, " and ' as entities.
 std::string escape_html(std::string_view text);

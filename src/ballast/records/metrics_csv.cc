@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -14,9 +16,10 @@
 namespace ballast::records {
 namespace {
 
-constexpr std::size_t kFieldCount = 10;
+constexpr std::size_t kFixedCount = 10;  // columns of kMetricsHeader
+constexpr std::size_t kFieldCountMax = kFixedCount + kExplanationFields.size() + kMetricsKeysMax;
 constexpr std::size_t kFieldBytesMax = 1 << 16;
-using Fields = std::array<std::string, kFieldCount>;
+using Fields = std::vector<std::string>;
 
 std::string quoted_where_needed(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
@@ -41,12 +44,10 @@ class CsvReader {
   Result<std::optional<Fields>> next() {
     ++line_;
     Fields fields;
-    for (std::size_t i = 0; i < kFieldCount; ++i) {
-      BALLAST_TRY(const bool is_whole, take_field(fields[i]));
+    while (fields.size() < kFieldCountMax) {
+      BALLAST_TRY(const bool is_whole, take_field(fields.emplace_back()));
       if (!is_whole) return std::nullopt;
-      const bool is_last = take('\n') || (text_.starts_with("\r\n") && take('\r') && take('\n'));
-      if (is_last && i + 1 == kFieldCount) return fields;
-      if (is_last) return wrong(fmt::format("has {} fields", i + 1));
+      if (take('\n') || (text_.starts_with("\r\n") && take('\r') && take('\n'))) return fields;
       if (text_.empty()) return std::nullopt;
       if (!take(',')) return wrong("has text behind a closing quote");
     }
@@ -54,8 +55,8 @@ class CsvReader {
   }
 
   tl::unexpected<Error> wrong(std::string_view what) const {
-    return invalid_argument(fmt::format("line {} {}; a line has the {} fields of the header", line_,
-                                        what, kFieldCount));
+    return invalid_argument(
+        fmt::format("line {} {}; a line has the fields of the header", line_, what));
   }
 
  private:
@@ -99,7 +100,11 @@ bool parse_number(const std::string& text, T& value) {
   return result.ec == std::errc() && result.ptr == end;
 }
 
-Result<MetricsRow> to_row(Fields fields, const CsvReader& reader) {
+Result<MetricsRow> to_row(Fields fields, const MetricsColumns& columns, const CsvReader& reader) {
+  const std::size_t why_count = columns.has_why ? kExplanationFields.size() : 0;
+  if (fields.size() != kFixedCount + why_count + columns.keys.size()) {
+    return reader.wrong(fmt::format("has {} fields", fields.size()));
+  }
   MetricsRow row;
   EvaluationRecord& e = row.evaluation;
   const std::array is_number = {true,
@@ -112,77 +117,144 @@ Result<MetricsRow> to_row(Fields fields, const CsvReader& reader) {
                                 parse_number(fields[7], e.staleness_mean),
                                 parse_number(fields[8], e.staleness_max),
                                 parse_number(fields[9], e.seconds)};
-  for (std::size_t i = 0; i < kFieldCount; ++i) {
+  for (std::size_t i = 0; i < kFixedCount; ++i) {
     if (!is_number[i]) return reader.wrong(fmt::format("has no number in field {}", i + 1));
   }
+  if (columns.has_why) e.why.emplace();
+  for (std::size_t i = 0; i < why_count; ++i) {
+    double& value = (*e.why).*(kExplanationFields[i].member);
+    if (parse_number(fields[kFixedCount + i], value)) continue;
+    return reader.wrong(fmt::format("has no number in field {}", kFixedCount + i + 1));
+  }
+  const auto values = fields.begin() + static_cast<std::ptrdiff_t>(kFixedCount + why_count);
+  row.values.assign(std::make_move_iterator(values), std::make_move_iterator(fields.end()));
   row.run = std::move(fields[0]);
   return row;
 }
 
-bool is_header(const Fields& fields) {
-  return fmt::format("{}", fmt::join(fields, ",")) == kMetricsHeader;
+// The columns that a header announces behind the fixed ones; nothing if it is none.
+std::optional<MetricsColumns> read_header(const Fields& fields) {
+  const Fields fixed(fields.begin(), fields.begin() + std::min(fields.size(), kFixedCount));
+  if (fmt::format("{}", fmt::join(fixed, ",")) != kMetricsHeader) return std::nullopt;
+  std::size_t next = kFixedCount;
+  MetricsColumns columns;
+  columns.has_why = next < fields.size() && fields[next] == kExplanationFields[0].name;
+  for (const ExplanationField& field : kExplanationFields) {
+    if (!columns.has_why) break;
+    if (next == fields.size() || fields[next++] != field.name) return std::nullopt;
+  }
+  columns.keys.assign(fields.begin() + static_cast<std::ptrdiff_t>(next), fields.end());
+  if (columns.keys.size() > kMetricsKeysMax) return std::nullopt;
+  return columns;
+}
+
+MetricsRow row_of(const RunRecord& record, const EvaluationRecord& evaluation) {
+  MetricsRow row{.run = record.run, .seed = record.seed, .evaluation = evaluation};
+  for (const auto& [key, value] : record.settings) row.values.push_back(value);
+  return row;
+}
+
+std::string csv_text(std::span<const RunRecord> records, const MetricsColumns& columns) {
+  std::string text = metrics_header(columns);
+  for (const RunRecord& record : records) {
+    for (const EvaluationRecord& evaluation : record.evaluations) {
+      text += metrics_line(row_of(record, evaluation), columns);
+    }
+  }
+  return text;
 }
 
 }  // namespace
 
-std::string metrics_line(const MetricsRow& row) {
+MetricsColumns columns_of(std::span<const RunRecord> records) {
+  MetricsColumns columns;
+  for (const RunRecord& record : records) {
+    for (const EvaluationRecord& evaluation : record.evaluations) {
+      columns.has_why = columns.has_why || evaluation.why.has_value();
+    }
+  }
+  if (!records.empty()) {
+    for (const auto& [key, value] : records.front().settings) columns.keys.push_back(key);
+  }
+  return columns;
+}
+
+std::string metrics_header(const MetricsColumns& columns) {
+  std::string line(kMetricsHeader);
+  for (const ExplanationField& field : kExplanationFields) {
+    if (columns.has_why) line += fmt::format(",{}", field.name);
+  }
+  for (const std::string& key : columns.keys) line += fmt::format(",{}", quoted_where_needed(key));
+  return line + "\n";
+}
+
+std::string metrics_line(const MetricsRow& row, const MetricsColumns& columns) {
   const EvaluationRecord& e = row.evaluation;
-  return fmt::format("{},{},{},{},{},{},{},{},{},{}\n", quoted_where_needed(row.run), row.seed, e.t,
-                     without_nan_sign(e.test_accuracy), without_nan_sign(e.test_loss),
-                     without_nan_sign(e.train_loss), e.byzantine_updates,
-                     without_nan_sign(e.staleness_mean), e.staleness_max,
-                     without_nan_sign(e.seconds));
+  std::string line =
+      fmt::format("{},{},{},{},{},{},{},{},{},{}", quoted_where_needed(row.run), row.seed, e.t,
+                  without_nan_sign(e.test_accuracy), without_nan_sign(e.test_loss),
+                  without_nan_sign(e.train_loss), e.byzantine_updates,
+                  without_nan_sign(e.staleness_mean), e.staleness_max, without_nan_sign(e.seconds));
+  for (const ExplanationField& field : kExplanationFields) {
+    if (!columns.has_why) break;
+    const double value = e.why ? (*e.why).*(field.member) : std::nan("");
+    line += fmt::format(",{}", without_nan_sign(value));
+  }
+  for (std::size_t i = 0; i < columns.keys.size(); ++i) {
+    line += ",";
+    if (i < row.values.size()) line += quoted_where_needed(row.values[i]);
+  }
+  return line + "\n";
 }
 
 std::string metrics_csv(std::span<const RunRecord> records) {
-  std::string text = fmt::format("{}\n", kMetricsHeader);
-  for (const RunRecord& record : records) {
-    for (const EvaluationRecord& evaluation : record.evaluations) {
-      text += metrics_line({record.run, record.seed, evaluation});
-    }
-  }
-  return text;
+  return csv_text(records, columns_of(records));
 }
 
 Status write_metrics(const std::filesystem::path& path, std::span<const RunRecord> records) {
   return files::write_text(path, metrics_csv(records));
 }
 
-Result<std::vector<MetricsRow>> parse_metrics(std::string_view text) {
+Result<Metrics> parse_metrics(std::string_view text) {
   CsvReader reader(text);
   BALLAST_TRY(const auto header, reader.next());
-  if (!header || !is_header(*header)) {
-    return invalid_argument(
-        fmt::format("is not a file of metrics; its first line should be '{}'", kMetricsHeader));
+  const auto columns = header ? read_header(*header) : std::nullopt;
+  if (!columns) {
+    return invalid_argument(fmt::format(
+        "is not a file of metrics; its first line should begin with '{}'", kMetricsHeader));
   }
-  std::vector<MetricsRow> rows;
+  Metrics metrics{.columns = *columns};
   while (!reader.is_at_end()) {
     BALLAST_TRY(auto fields, reader.next());
     if (!fields) break;
-    BALLAST_TRY(MetricsRow row, to_row(std::move(*fields), reader));
-    rows.push_back(std::move(row));
+    BALLAST_TRY(MetricsRow row, to_row(std::move(*fields), *columns, reader));
+    metrics.rows.push_back(std::move(row));
   }
-  return rows;
+  return metrics;
 }
 
-Result<std::vector<MetricsRow>> read_metrics(const std::filesystem::path& path) {
+Result<Metrics> read_metrics(const std::filesystem::path& path) {
   BALLAST_TRY(const std::string text, files::read_text(path, kMetricsBytesMax));
   return files::naming(path, parse_metrics(text));
 }
 
-MetricsWriter::MetricsWriter(std::filesystem::path path, std::ofstream file)
-    : path_(std::move(path)), file_(std::move(file)), mutex_(std::make_unique<std::mutex>()) {}
+MetricsWriter::MetricsWriter(std::filesystem::path path, MetricsColumns columns, std::ofstream file)
+    : path_(std::move(path)),
+      columns_(std::move(columns)),
+      file_(std::move(file)),
+      mutex_(std::make_unique<std::mutex>()) {}
 
 Result<MetricsWriter> MetricsWriter::create(const std::filesystem::path& path,
+                                            MetricsColumns columns,
                                             std::span<const RunRecord> done) {
-  BALLAST_TRY_STATUS(write_metrics(path, done));
+  BALLAST_TRY_STATUS(files::write_text(path, csv_text(done, columns)));
   std::ofstream file(path, std::ios::binary | std::ios::app);
   if (!file) return io_error(fmt::format("{}: cannot open it for appending", path.string()));
-  return MetricsWriter(path, std::move(file));
+  return MetricsWriter(path, std::move(columns), std::move(file));
 }
 
 Status MetricsWriter::append(const MetricsRow& row) {
-  const std::string line = metrics_line(row);
+  const std::string line = metrics_line(row, columns_);
   const std::lock_guard lock(*mutex_);
   if (!(file_ << line << std::flush)) {
     return io_error(

@@ -52,10 +52,29 @@ TEST(MetricsCsv, ReadsBackWhatItWrote) {
   std::size_t next = 0;
   for (const RunRecord& record : records) {
     for (const EvaluationRecord& evaluation : record.evaluations) {
-      EXPECT_EQ((*rows)[next++], (MetricsRow{record.run, record.seed, evaluation}));
+      EXPECT_EQ(rows->rows[next++], (MetricsRow{record.run, record.seed, evaluation}));
     }
   }
-  EXPECT_EQ(next, rows->size());
+  EXPECT_EQ(next, rows->rows.size());
+}
+
+TEST(MetricsCsv, HasAColumnForEachKeyThatVariesAndForWhatTheRuleDid) {
+  std::vector<RunRecord> records = {record_of("p", "c", 1, 0.5), record_of("p", "c", 2, 0.5)};
+  for (RunRecord& record : records) record.settings = {{"rule", "ctma(gm, 0.4)"}, {"f", "1"}};
+  records[1].evaluations[1].why = Explanation{.byzantine_kept = 0.66, .direction_cosine = -0.25};
+
+  const std::string text = metrics_csv(records);
+  const auto metrics = parse_metrics(text);
+
+  EXPECT_THAT(text, HasSubstr(",seconds,byzantine_weight,byzantine_kept,byzantine_in_gm,"
+                              "direction_cosine,direction_distance,honest_noise,staleness_honest,"
+                              "staleness_byzantine,rule,f\n"));
+  ASSERT_TRUE(metrics) << metrics.error().message;
+  EXPECT_EQ(metrics->columns, columns_of(records));
+  const MetricsRow& first = metrics->rows.at(0);
+  EXPECT_TRUE(std::isnan(first.evaluation.why.value().byzantine_kept)) << "it was not asked for";
+  EXPECT_THAT(first.values, testing::ElementsAre("ctma(gm, 0.4)", "1"));
+  EXPECT_EQ(metrics->rows.at(3).evaluation, records[1].evaluations[1]);
 }
 
 TEST(MetricsCsv, KeepsNanWithoutItsSign) {
@@ -65,7 +84,7 @@ TEST(MetricsCsv, KeepsNanWithoutItsSign) {
   EXPECT_EQ(line, ",0,0,0,0,nan,0,0,0,0\n");
   const auto rows = parse_metrics(kHeaderLine + line);
   ASSERT_TRUE(rows) << rows.error().message;
-  EXPECT_TRUE(std::isnan(rows->at(0).evaluation.train_loss));
+  EXPECT_TRUE(std::isnan(rows->rows.at(0).evaluation.train_loss));
 }
 
 TEST(MetricsCsv, ReadsLinesThatASpreadsheetSaved) {
@@ -74,8 +93,8 @@ TEST(MetricsCsv, ReadsLinesThatASpreadsheetSaved) {
   const auto rows = parse_metrics(text);
 
   ASSERT_TRUE(rows) << rows.error().message;
-  EXPECT_EQ(rows->at(0).run, "a");
-  EXPECT_EQ(rows->at(0).evaluation.seconds, 7.0);
+  EXPECT_EQ(rows->rows.at(0).run, "a");
+  EXPECT_EQ(rows->rows.at(0).evaluation.seconds, 7.0);
 }
 
 TEST(MetricsCsv, LeavesOutALineThatWasCutOff) {
@@ -85,17 +104,19 @@ TEST(MetricsCsv, LeavesOutALineThatWasCutOff) {
     SCOPED_TRACE(length);
     const auto rows = parse_metrics(whole + second.substr(0, length));
     ASSERT_TRUE(rows) << rows.error().message;
-    EXPECT_EQ(rows->size(), 1u);
+    EXPECT_EQ(rows->rows.size(), 1u);
   }
 }
 
 TEST(MetricsCsv, RefusesWhatIsNoTableOfMetrics) {
   const std::pair<std::string, std::string> cases[] = {
       {"", "first line"},
-      {"run,seed\n", "line 1 has 2 fields"},
+      {"run,seed\n", "first line"},
       {kHeaderLine + "a,1,2\n", "line 2 has 3 fields"},
       {kHeaderLine + "\n", "line 2 has 1 fields"},
-      {kHeaderLine + "a,1,2,3,4,5,6,7,8,9,10\n", "too many fields"},
+      {std::string(kMetricsHeader) + ",byzantine_weight,rule\n", "first line"},
+      {kHeaderLine + "a,1,2,3,4,5,6,7,8,9,10\n", "line 2 has 11 fields"},
+      {kHeaderLine + std::string(1000, ',') + "\n", "too many fields"},
       {kHeaderLine + "a,x,2,3,4,5,6,7,8,9\n", "line 2 has no number in field 2"},
       {kHeaderLine + "a,1,-2,3,4,5,6,7,8,9\n", "no number in field 3"},
       {kHeaderLine + "a,1,2,0.5z,4,5,6,7,8,9\n", "no number in field 4"},
@@ -128,14 +149,14 @@ TEST(MetricsWriter, StartsWithTheRunsThatAreDoneAndAppends) {
   std::ofstream(path) << "a cut off li";
   const std::vector<RunRecord> done = some_records();
 
-  auto writer = MetricsWriter::create(path, done);
+  auto writer = MetricsWriter::create(path, {}, done);
   ASSERT_TRUE(writer) << writer.error().message;
   ASSERT_TRUE(writer->append({.run = "new", .seed = 9}));
 
   const auto rows = read_metrics(path);  // while the writer still has it open
   ASSERT_TRUE(rows) << rows.error().message;
-  EXPECT_EQ(rows->front().run, done[0].run);
-  EXPECT_EQ(rows->back(), (MetricsRow{.run = "new", .seed = 9}));
+  EXPECT_EQ(rows->rows.front().run, done[0].run);
+  EXPECT_EQ(rows->rows.back(), (MetricsRow{.run = "new", .seed = 9}));
 }
 
 TEST(MetricsWriter, KeepsTheLinesOfDifferentThreadsApart) {
@@ -143,7 +164,7 @@ TEST(MetricsWriter, KeepsTheLinesOfDifferentThreadsApart) {
   constexpr std::size_t kLines = 200;
   const auto folder = make_test_folder();
   const auto path = folder.path() / "metrics.csv";
-  auto writer = MetricsWriter::create(path, {});
+  auto writer = MetricsWriter::create(path, {}, {});
   ASSERT_TRUE(writer) << writer.error().message;
 
   std::vector<std::jthread> threads;
@@ -158,11 +179,11 @@ TEST(MetricsWriter, KeepsTheLinesOfDifferentThreadsApart) {
 
   const auto rows = read_metrics(path);
   ASSERT_TRUE(rows) << rows.error().message;
-  EXPECT_EQ(rows->size(), kThreads * kLines);
+  EXPECT_EQ(rows->rows.size(), kThreads * kLines);
 }
 
 TEST(MetricsWriter, SaysWhereItCannotWrite) {
-  const auto writer = MetricsWriter::create("/no/such/folder/metrics.csv", {});
+  const auto writer = MetricsWriter::create("/no/such/folder/metrics.csv", {}, {});
   ASSERT_FALSE(writer);
   EXPECT_THAT(writer.error().message, HasSubstr("/no/such/folder/metrics.csv"));
 }

@@ -31,4 +31,10 @@ Status plot_curves(const std::filesystem::path& folder, std::span<const RunRecor
                    const FigureOptions& options = {},
                    const data::ProgramRunner& run = data::run_program);
 
+// The same of what the rules did: one column of pictures per panel, one row for each of four
+// members of Explanation, the mean over the seeds.
+Result<std::string> why_data(std::span<const RunRecord> records, const FigureOptions& options);
+Status plot_why(const std::filesystem::path& folder, std::span<const RunRecord> records,
+                const FigureOptions& options, const data::ProgramRunner& run = data::run_program);
+
 }  // namespace ballast::records

@@ -57,7 +57,9 @@ def column_count(panel_count):
 
 
 def legend_size(labels, figure_width):
-    """Columns, and the height in inches."""
+    """Columns, and the height in inches; a single curve without a name needs no legend."""
+    if not any(labels):
+        return 0, 0.0
     longest = max(map(len, labels)) + 6  # with the piece of line before it
     columns = int(LEGEND_CHARACTERS_PER_INCH * figure_width / longest)
     columns = max(1, min(len(labels), columns))
@@ -90,8 +92,9 @@ def draw(data):
     label_axes(grid, len(panels))
     if data["title"]:
         figure.suptitle(plain(data["title"]), fontsize=11, fontweight="bold")
-    figure.legend([handles[label] for label in styles], [plain(label) for label in styles],
-                  loc="lower center", ncol=legend_columns, handlelength=3.2)
+    if legend_columns:
+        figure.legend([handles[label] for label in styles], [plain(label) for label in styles],
+                      loc="lower center", ncol=legend_columns, handlelength=3.2)
     figure.tight_layout(rect=(0, legend_inches / height, 1, 1))
     return figure
 

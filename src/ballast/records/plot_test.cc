@@ -115,5 +115,34 @@ TEST(PlotCurves, DrawsTheSameSvgTwice) {
   EXPECT_THAT(text_of(folder.path() / "a" / "curves.png"), StartsWith("\x89PNG"));
 }
 
+std::vector<RunRecord> explained_records() {
+  std::vector<RunRecord> records = {record_of("p", "c", 1, 0.4), record_of("p", "c", 2, 0.8)};
+  records[0].evaluations[0].why = Explanation{.byzantine_kept = 0.2, .direction_cosine = 0.5};
+  records[1].evaluations[0].why = Explanation{.byzantine_kept = 0.4, .direction_cosine = NAN};
+  return records;
+}
+
+TEST(WhyData, HasTheMeansOfWhatIsKnown) {
+  const auto json = nlohmann::json::parse(why_data(explained_records(), {}).value());
+
+  EXPECT_EQ(json["measures"].size(), 4u);
+  const auto& curve = json["panels"][0]["curves"][0];
+  EXPECT_EQ(curve["t"], (std::vector{100, 200}));
+  EXPECT_NEAR(curve["means"]["byzantine_kept"][0].get<double>(), 0.3, 1e-12);
+  EXPECT_EQ(curve["means"]["direction_cosine"][0], 0.5) << "of the one seed that has it";
+  EXPECT_TRUE(curve["means"]["direction_cosine"][1].is_null());
+}
+
+TEST(PlotWhy, DrawsTheSameSvgTwice) {
+  if (!has_matplotlib()) GTEST_SKIP() << "no python3 with matplotlib";
+  const auto folder = make_test_folder();
+  for (const char* name : {"a", "b"}) {
+    const Status drawn = plot_why(folder.path() / name, explained_records(), {.stem = "why"});
+    ASSERT_TRUE(drawn) << drawn.error().message;
+  }
+  EXPECT_EQ(text_of(folder.path() / "a" / "why.svg"), text_of(folder.path() / "b" / "why.svg"));
+  EXPECT_THAT(text_of(folder.path() / "a" / "why.png"), StartsWith("\x89PNG"));
+}
+
 }  // namespace
 }  // namespace ballast::records

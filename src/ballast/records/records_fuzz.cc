@@ -13,11 +13,12 @@
 
 namespace {
 
+using ballast::records::Metrics;
 using ballast::records::MetricsRow;
 
-std::string text_of(const std::vector<MetricsRow>& rows) {
-  std::string text = std::string(ballast::records::kMetricsHeader) + "\n";
-  for (const MetricsRow& row : rows) text += metrics_line(row);
+std::string text_of(const Metrics& metrics) {
+  std::string text = metrics_header(metrics.columns);
+  for (const MetricsRow& row : metrics.rows) text += metrics_line(row, metrics.columns);
   return text;
 }
 

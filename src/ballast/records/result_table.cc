@@ -20,8 +20,10 @@ const Cells& column_names() {
   return names;
 }
 
-std::string accuracy_cell(const CurveSummary& summary) {
+// Means stand below each other also where only some curves have several seeds, and so a deviation.
+std::string accuracy_cell(const CurveSummary& summary, bool has_deviations) {
   const Spread& accuracy = summary.final_accuracy;
+  if (!has_deviations) return fmt::format("{:.2f}", 100.0 * accuracy.mean);
   if (summary.seeds.size() == 1) return fmt::format("{:.2f}       ", 100.0 * accuracy.mean);
   return fmt::format("{:.2f} {}{:5.2f}", 100.0 * accuracy.mean, kPlusMinus,
                      100.0 * accuracy.deviation);
@@ -34,9 +36,9 @@ std::string seeds_cell(const CurveSummary& summary) {
   return cell;
 }
 
-Cells cells_of(const CurveSummary& summary) {
+Cells cells_of(const CurveSummary& summary, bool has_deviations) {
   return {printable(summary.curve),
-          accuracy_cell(summary),
+          accuracy_cell(summary, has_deviations),
           fmt::format("{:.2f}", 100.0 * summary.best_accuracy),
           fmt::format("{}", summary.t),
           fmt::format("{:.0f}", summary.updates_per_second),
@@ -56,7 +58,11 @@ std::string result_table(std::span<const RunRecord> records) {
   const std::vector<CurveSummary> summaries = summarise(records);
   std::vector<Cells> rows;
   rows.reserve(summaries.size());
-  for (const CurveSummary& summary : summaries) rows.push_back(cells_of(summary));
+  const bool has_deviations =
+      std::ranges::any_of(summaries, [](const auto& summary) { return summary.seeds.size() > 1; });
+  for (const CurveSummary& summary : summaries) {
+    rows.push_back(cells_of(summary, has_deviations));
+  }
   std::array<std::size_t, kColumns> widths;
   for (std::size_t i = 0; i < kColumns; ++i) {
     widths[i] = display_width(column_names()[i]);

@@ -42,15 +42,25 @@ Json to_json(double value) {
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
+Json to_json(const Explanation& why) {
+  Json json = Json::object();
+  for (const ExplanationField& field : kExplanationFields) {
+    json[std::string(field.name)] = to_json(why.*(field.member));
+  }
+  return json;
+}
+
 Json to_json(const EvaluationRecord& e) {
-  return {{"t", e.t},
-          {"test_accuracy", to_json(e.test_accuracy)},
-          {"test_loss", to_json(e.test_loss)},
-          {"train_loss", to_json(e.train_loss)},
-          {"byzantine_updates", e.byzantine_updates},
-          {"staleness_mean", to_json(e.staleness_mean)},
-          {"staleness_max", e.staleness_max},
-          {"seconds", to_json(e.seconds)}};
+  Json json = {{"t", e.t},
+               {"test_accuracy", to_json(e.test_accuracy)},
+               {"test_loss", to_json(e.test_loss)},
+               {"train_loss", to_json(e.train_loss)},
+               {"byzantine_updates", e.byzantine_updates},
+               {"staleness_mean", to_json(e.staleness_mean)},
+               {"staleness_max", e.staleness_max},
+               {"seconds", to_json(e.seconds)}};
+  if (e.why) json["why"] = to_json(*e.why);
+  return json;
 }
 
 // Takes fields out of a JSON object and remembers the first that is missing or wrong, so that a
@@ -85,6 +95,11 @@ class FieldReader {
     const auto entry = std::ranges::find_if(kStatusNames, named);
     if (entry == kStatusNames.end()) return fail(key);
     value = entry->first;
+  }
+
+  // The object at the key; nothing without it.
+  const Json* object(const char* key) {
+    return object_.is_object() && object_.contains(key) ? find(key, &Json::is_object) : nullptr;
   }
 
   // The list at the key, or null.
@@ -122,7 +137,15 @@ Result<EvaluationRecord> parse_evaluation(const Json& json) {
   fields.read("staleness_mean", e.staleness_mean);
   fields.read("staleness_max", e.staleness_max);
   fields.read("seconds", e.seconds);
+  const Json* const why = fields.object("why");
   BALLAST_TRY_STATUS(fields.status());
+  if (why == nullptr) return e;
+  FieldReader numbers(*why);
+  e.why.emplace();
+  for (const ExplanationField& field : kExplanationFields) {
+    numbers.read(std::string(field.name).c_str(), (*e.why).*(field.member));
+  }
+  BALLAST_TRY_STATUS(numbers.status());
   return e;
 }
 
@@ -139,6 +162,11 @@ Result<std::vector<std::filesystem::path>> json_files(const std::filesystem::pat
   }
   std::ranges::sort(paths);
   return paths;
+}
+
+Result<RunRecord> read_run(const std::filesystem::path& path) {
+  BALLAST_TRY(const std::string text, files::read_text(path, kRunFileBytesMax));
+  return files::naming(path, parse_run(text));
 }
 
 }  // namespace
@@ -203,12 +231,22 @@ Result<std::vector<RunRecord>> load_finished_runs(const std::filesystem::path& f
   BALLAST_TRY(const auto paths, json_files(folder));
   std::vector<RunRecord> records;
   for (const auto& path : paths) {
-    BALLAST_TRY(const std::string text, files::read_text(path, kRunFileBytesMax));
-    BALLAST_TRY(RunRecord record, files::naming(path, parse_run(text)));
+    BALLAST_TRY(RunRecord record, read_run(path));
     const bool is_wanted = fingerprints.contains(record.fingerprint);
     if (is_wanted && record.status != RunStatus::kInterrupted) records.push_back(std::move(record));
   }
   return records;
+}
+
+Result<std::vector<StoredRun>> list_runs(const std::filesystem::path& folder) {
+  BALLAST_TRY(const auto paths, json_files(folder));
+  std::vector<StoredRun> runs;
+  for (const auto& path : paths) {
+    BALLAST_TRY(RunRecord record, read_run(path));
+    if (record.status == RunStatus::kInterrupted) continue;
+    runs.push_back({.path = path, .fingerprint = std::move(record.fingerprint)});
+  }
+  return runs;
 }
 
 }  // namespace ballast::records

@@ -34,4 +34,12 @@ Status write_run_file(const std::filesystem::path& folder, const RunRecord& reco
 Result<std::vector<RunRecord>> load_finished_runs(const std::filesystem::path& folder,
                                                   const std::set<std::string>& fingerprints);
 
+struct StoredRun {
+  std::filesystem::path path;  // of its JSON file
+  std::string fingerprint = {};
+};
+
+// Every run of the folder that is finished, in the order of the file names.
+Result<std::vector<StoredRun>> list_runs(const std::filesystem::path& folder);
+
 }  // namespace ballast::records

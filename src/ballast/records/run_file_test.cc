@@ -116,5 +116,17 @@ TEST(LoadFinishedRuns, NamesTheFileThatIsDamaged) {
   EXPECT_THAT(records.error().message, HasSubstr("gm-seed1.json: "));
 }
 
+TEST(RunFile, KeepsWhatTheRuleDid) {
+  RunRecord record = record_of("p", "c", 1, 0.5);
+  record.evaluations[0].why = Explanation{.byzantine_in_gm = 1.0 / 3.0, .honest_noise = HUGE_VAL};
+
+  const auto again = parse_run(run_json(record).value());
+
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, record);
+  EXPECT_FALSE(again->evaluations[1].why.has_value());
+  EXPECT_FALSE(parse_run(R"({"why": 3})").has_value());
+}
+
 }  // namespace
 }  // namespace ballast::records

@@ -90,6 +90,16 @@ Result<std::string> summary_json(std::span<const RunRecord> records) {
   }
 }
 
+Result<std::string> summary_lines(std::span<const RunRecord> records) {
+  std::string text;
+  try {
+    for (const CurveSummary& summary : summarise(records)) text += to_json(summary).dump() + "\n";
+  } catch (const nlohmann::ordered_json::exception&) {
+    return invalid_argument("the names of panels and curves must be UTF-8");
+  }
+  return text;
+}
+
 Status write_summary(const std::filesystem::path& path, std::span<const RunRecord> records) {
   BALLAST_TRY(const std::string text, summary_json(records));
   return files::write_text(path, text);

@@ -43,6 +43,8 @@ std::vector<CurveSummary> summarise(std::span<const RunRecord> records);
 
 // summary.json: {"curves": [...]} with the members of CurveSummary. What is not finite is null.
 Result<std::string> summary_json(std::span<const RunRecord> records);
+// The same entries, one JSON object per line.
+Result<std::string> summary_lines(std::span<const RunRecord> records);
 Status write_summary(const std::filesystem::path& path, std::span<const RunRecord> records);
 
 // A table for the terminal, panel by panel, one line per curve: final accuracy in per cent with its

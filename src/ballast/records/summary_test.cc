@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "ballast/records/test_records.h"
 
@@ -107,9 +108,24 @@ TEST(ResultTable, AlignsColumnsWhateverTheAlphabet) {
             "  mean  50.00          50.00      200         50  1\n");
 }
 
+TEST(ResultTable, HasNoRoomForDeviationsThatNobodyHas) {
+  EXPECT_EQ(result_table(std::vector{record_of("", "a", 1, 0.5)}),
+            "     accuracy %  best %  updates  updates/s  seeds\n"
+            "  a       50.00   50.00      200         50  1\n");
+}
+
+TEST(Summary, HasOneJsonObjectPerLine) {
+  const std::string text = summary_lines(some_records()).value();
+  std::istringstream lines(text);
+  std::string line;
+  std::vector<std::string> curves;
+  while (std::getline(lines, line)) curves.push_back(nlohmann::json::parse(line)["curve"]);
+  EXPECT_EQ(curves, (std::vector<std::string>{"\xCF\x89-GM", "mean", "mean"}));
+}
+
 TEST(ResultTable, GivesAPanelWithoutANameNoHeading) {
   const std::vector<RunRecord> records = {record_of("", "a", 1, 0.5)};
-  EXPECT_THAT(result_table(records), testing::StartsWith("       accuracy %"));
+  EXPECT_THAT(result_table(records), testing::StartsWith("     accuracy %"));
 }
 
 TEST(ResultTable, SaysWhatDiverged) {

@@ -1,5 +1,7 @@
 #include "ballast/records/tensorboard.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -95,6 +97,10 @@ std::string event_frame(const EvaluationRecord& evaluation, double wall_time) {
   put_scalar(summary, "byzantine/updates", static_cast<double>(evaluation.byzantine_updates));
   put_scalar(summary, "staleness/mean", evaluation.staleness_mean);
   put_scalar(summary, "staleness/max", static_cast<double>(evaluation.staleness_max));
+  for (const ExplanationField& field : kExplanationFields) {
+    if (!evaluation.why) break;
+    put_scalar(summary, fmt::format("why/{}", field.name), (*evaluation.why).*(field.member));
+  }
   std::string event;
   put_double(event, 1, wall_time);
   put_integer(event, 2, evaluation.t);

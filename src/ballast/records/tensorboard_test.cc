@@ -63,6 +63,14 @@ TEST(EventFile, EncodesScalarsAsTheFormatSays) {
   EXPECT_EQ(text_hex(frame.substr(12, frame.size() - 16)), text_hex(event));
 }
 
+TEST(EventFile, HasWhatTheRuleDidWhereItIsKnown) {
+  EXPECT_EQ(event_frame({.t = 1}, 2.0).find("why/"), std::string::npos);
+  const std::string frame = event_frame({.t = 1, .why = Explanation{}}, 2.0);
+  for (const ExplanationField& field : kExplanationFields) {
+    EXPECT_NE(frame.find("why/" + std::string(field.name)), std::string::npos) << field.name;
+  }
+}
+
 TEST(EventFile, IsUnderstoodByAnIndependentDecoder) {
   const auto folder = make_test_folder();
   RunRecord record = record_of("p", "c", 7, 0.75);
