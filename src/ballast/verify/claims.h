@@ -6,6 +6,8 @@
 namespace ballast::verify {
 
 Result<Findings> check_definitions(const Lab& lab);
+Result<Findings> check_attacks(const Lab& lab);
+Result<Findings> check_algorithm(const Lab& lab);
 Result<Findings> check_constants(const Lab& lab);
 Result<Findings> check_martingale(const Lab& lab);
 Result<Findings> check_estimator(const Lab& lab);

@@ -22,9 +22,18 @@ constexpr Claim kRegistry[] = {
      "lambda))^2 for gm and cwmed, 60 lambda (1 + c) for ctma on them. As lambda falls, ctma's "
      "constant falls like lambda; those of gm and cwmed do not.",
      check_constants},
-    {"martingale", "Proof of Theorem 4.1",
+    {"attacks", "Appendix, Attack Simulations",
+     "Byzantine workers send what the paper defines: the negative of their estimate, a multiple of "
+     "it, -epsilon times the weighted mean of the honest rows, or that mean less z deviations.",
+     check_attacks},
+    {"algorithm", "Algorithm 2, Eq. (6)",
+     "The server does what each line says, at every arrival: weights are counts, rows stay, the "
+     "direction is the rule's of these, w steps by eta t and is projected, x is the average of all "
+     "w with weights t, and the reply is x_t.",
+     check_algorithm},
+    {"martingale", "Proof of Theorem 4.1, Eq. (9) and (13), Lemma B.2",
      "s eps = M_1 + ... + M_s for every honest worker of every run, up to rounding: the identity "
-     "from which the theorem follows.",
+     "from which the theorem follows. The M are uncorrelated: E|sum M|^2 = sum E|M|^2.",
      check_martingale},
     {"estimator", "Theorem 4.1",
      "E|eps_i|^2 <= sigma~^2 / s_i and E|sum_G s_i eps_i / t_G|^2 <= sigma~^2 / t_G, so both fall "
@@ -58,8 +67,9 @@ constexpr Claim kRegistry[] = {
      check_counter_examples},
     {"flood", "docs/theory.md, capped weights",
      "With the f-cap the f heaviest workers never hold more than lambda of the weight, however "
-     "fast they send, and the rate is kept up to sqrt((1 + c m) / kept weight); without it a "
-     "flood breaks training.",
+     "fast they send, and the excess loss stays below the bound in which the honest weight takes "
+     "the "
+     "place of t_G; without it a flood breaks training.",
      check_flood},
 };
 
@@ -76,6 +86,24 @@ Result<std::vector<Claim>> find_claims(std::string_view name) {
   const auto nearest = nearest_word(name, names);
   const std::string hint = nearest ? fmt::format("; did you mean '{}'?", *nearest) : "";
   return not_found(fmt::format("there is no claim '{}'{}", name, hint));
+}
+
+bool Check::holds() const noexcept {
+  switch (relation) {
+    case Relation::kAtMost:
+      return measured.high <= limit;
+    case Relation::kAtLeast:
+      return measured.low >= limit;
+    case Relation::kEqual:
+      return measured.low >= limit - tolerance && measured.high <= limit + tolerance;
+  }
+  return false;
+}
+
+bool Check::can_fail() const noexcept {
+  const bool above = possible.high > limit + tolerance, below = possible.low < limit - tolerance;
+  if (relation == Relation::kEqual) return above || below;
+  return relation == Relation::kAtMost ? above : below;
 }
 
 bool Findings::hold() const noexcept {
