@@ -145,7 +145,7 @@ void judge(const Setting& setting, const std::vector<double>& times, std::span<c
 }  // namespace
 
 Result<Findings> check_aggregate(const Lab& lab) {
-  const std::size_t seeds = lab.pick(8, 80);
+  const std::size_t seeds = lab.pick(16, 80);
   const std::vector<std::uint64_t> times = doublings(kFirstTime, lab.pick(2048, 16'384));
   BALLAST_TRY(const auto errors, run_all(lab, std::size(kSettings) * seeds, [&](std::size_t i) {
                 return measure(lab, kSettings[i / seeds], times, i % seeds + 1);

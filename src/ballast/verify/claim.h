@@ -61,6 +61,9 @@ struct Lab {
   bool is_quick = true;  // fewer seeds and updates
   std::size_t threads = 1;
   Components components = {};
+  // One of the components has a planted bug: limits that follow from what a run did may then be
+  // anything, also beyond what is possible.
+  bool has_mutant = false;
   const std::atomic<bool>* stop = nullptr;  // looked at between runs; borrowed
 
   std::size_t pick(std::size_t quick, std::size_t full) const { return is_quick ? quick : full; }

@@ -1,6 +1,6 @@
 #pragma once
-// The parts of Ballast that the claims are checked on. The defaults are the library's own; a test
-// plants a bug by replacing one, and some claim must then fail.
+// The parts of Ballast that the claims are checked on. The defaults are the library's own; a mutant
+// (mutants.h) replaces one by one with a bug, and some claim must then fail.
 
 #include <functional>
 #include <memory>
@@ -35,8 +35,9 @@ struct Components {
       make_attack = attacks::make_attack;
 
   // Who arrives when, given who should.
-  std::function<std::vector<sim::Arrival>(std::vector<sim::Arrival>)> change_arrivals =
-      [](std::vector<sim::Arrival> asked) { return asked; };
+  std::function<std::vector<sim::Arrival>(std::vector<sim::Arrival>, const sim::Population&)>
+      change_arrivals =
+          [](std::vector<sim::Arrival> asked, const sim::Population&) { return asked; };
 
   std::function<Result<optim::ServerOptimizerPointer<float>>(
       const optim::StepOptions&, const optim::Averaging&, std::vector<float>)>

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ballast/verify/claims.h"
+#include "ballast/verify/descent_watch.h"
 #include "ballast/verify/rates.h"
 #include "ballast/verify/runs.h"
 #include "ballast/verify/settings.h"
@@ -50,14 +51,16 @@ Result<Delayed> measure_delay(const Lab& lab, Problem& problem, std::size_t work
   const TrialOptions trial{.workers = {.honest = workers},
                            .schedule = sim::ScheduleKind::kRoundRobin,
                            .updates = lab.pick(16'000, 64'000)};
-  BALLAST_TRY(const TrialResult result, run_trial(problem, trial, lab.components));
+  const double eta = theory_eta(problem, trial.updates);
+  DescentWatch watch(problem, eta);
+  StepObserver* const steps[] = {&watch};
+  BALLAST_TRY(const TrialResult result,
+              run_trial(problem, trial, lab.components, {.steps = steps}));
   const Delays delays = delays_of(result.arrivals, trial.workers);
-  const BoundOptions bound{.constants = problem.constants(),
-                           .worker_count = workers,
-                           .eta = theory_eta(problem, trial.updates),
-                           .kept = 1.0};
+  const BoundOptions bound{
+      .constants = problem.constants(), .worker_count = workers, .eta = eta, .kept = 1.0};
   return Delayed{.delay = delays.mean_longest(),
-                 .excess = result.excess,
+                 .excess = watch.excess(),
                  .bound = excess_bound(bound, delays),
                  .possible = problem.reachable_excess()};
 }
@@ -71,7 +74,7 @@ records::Figure figure_of(const char* stem, const char* title, const char* x_lab
 Result<Findings> check_dimension(const Lab& lab) {
   std::vector<double> dims = {10, 100, 1000, 10'000};
   if (!lab.is_quick) dims.push_back(100'000);
-  const std::size_t seeds = 16;
+  const std::size_t seeds = lab.pick(8, 16);
   Findings findings;
   records::Figure figure =
       figure_of("dimension", "Excess loss after the same number of updates", "dimension");

@@ -34,6 +34,10 @@ class DescentWatch final : public StepObserver {
   // The largest difference in the AnyTime equality, over alpha_{1:t} times the first excess.
   double anytime_gap() const noexcept { return anytime_gap_; }
 
+  // f(x_T) - f(x*), where T is the last step: what the theorems speak of. The server already has
+  // x_{T+1} then.
+  double excess() const noexcept { return excess_before_; }
+
   // |d_t - grad f(x_t)| at t = 1, 2, ...
   const std::vector<double>& errors() const noexcept { return errors_; }
 

@@ -30,7 +30,7 @@ Result<Point> measure_point(const Lab& lab, const RateSetting& setting, std::siz
                            .worker_count = options.workers.total(),
                            .eta = eta,
                            .kept = 1.0 - options.share};
-  return Point{.excess = result.excess,
+  return Point{.excess = watch.excess(),
                .bound = excess_bound(bound, delays_of(result.arrivals, options.workers)),
                .bound_by_errors = excess_bound_by_errors(bound.constants, eta, watch.errors())};
 }

@@ -51,7 +51,7 @@ Result<Gaps> measure(const Lab& lab, Problem& problem, const Setting& setting, s
   return Gaps{.regret_above = watch.regret_above(),
               .regret_gap = watch.regret_gap(),
               .anytime_gap = watch.anytime_gap(),
-              .share = result.excess / bound,
+              .share = watch.excess() / bound,
               .possible = problem.reachable_excess() / bound};
 }
 

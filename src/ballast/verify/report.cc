@@ -21,18 +21,6 @@ constexpr std::size_t kFigureBytesMax = 16u << 20;
 
 std::string verdict_text(bool holds) { return holds ? "holds" : "DOES NOT HOLD"; }
 
-// How far the check is from failing, relative to its limit; negative if it fails, as what is not a
-// number does.
-double margin(const Check& check) {
-  const double above = check.limit + check.tolerance - check.measured.high;
-  const double below = check.measured.low - (check.limit - check.tolerance);
-  const double room = check.relation == Relation::kAtMost    ? above
-                      : check.relation == Relation::kAtLeast ? below
-                                                             : std::min(above, below);
-  if (std::isnan(above + below)) return -std::numeric_limits<double>::infinity();
-  return room / std::max(std::abs(check.limit), 1e-12);
-}
-
 const Check& tightest(const Findings& findings) {
   return *std::ranges::min_element(findings.checks, {}, margin);
 }
@@ -160,7 +148,7 @@ Result<std::vector<CheckedClaim>> check_claims(
       return tl::unexpected(std::move(error));
     }
     for (const Check& check : findings->checks) {
-      BALLAST_CHECK(check.can_fail(), check.what.c_str());
+      BALLAST_CHECK(lab.has_mutant || check.can_fail(), check.what.c_str());
     }
     checked.push_back({.claim = claim, .findings = std::move(*findings)});
   }
@@ -169,6 +157,16 @@ Result<std::vector<CheckedClaim>> check_claims(
 
 bool all_hold(std::span<const CheckedClaim> checked) {
   return std::ranges::all_of(checked, [](const CheckedClaim& one) { return one.findings.hold(); });
+}
+
+double margin(const Check& check) {
+  const double above = check.limit + check.tolerance - check.measured.high;
+  const double below = check.measured.low - (check.limit - check.tolerance);
+  const double room = check.relation == Relation::kAtMost    ? above
+                      : check.relation == Relation::kAtLeast ? below
+                                                             : std::min(above, below);
+  if (std::isnan(above + below)) return -std::numeric_limits<double>::infinity();
+  return room / std::max(std::abs(check.limit), 1e-12);
 }
 
 std::string predicted_text(const Check& check) {

@@ -25,6 +25,10 @@ Result<std::vector<CheckedClaim>> check_claims(
 
 bool all_hold(std::span<const CheckedClaim> checked);
 
+// How far a check is from failing, relative to its limit; negative if it fails, as what is not a
+// number does.
+double margin(const Check& check);
+
 // "<= -0.5", ">= 10" or "1 +- 0.1", and "-0.971 [-1.02, -0.92]".
 std::string predicted_text(const Check& check);
 std::string measured_text(const Check& check);

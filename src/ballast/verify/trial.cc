@@ -57,7 +57,7 @@ Result<TrialResult> run_trial(Problem& problem, const TrialOptions& options,
   BALLAST_TRY(auto server, make_server(problem, options, components, watches.steps));
   BALLAST_TRY(const auto attack, components.make_attack(options.attack, options.attack_options));
   BALLAST_TRY(auto arrivals, arrivals_of(options));
-  arrivals = components.change_arrivals(std::move(arrivals));
+  arrivals = components.change_arrivals(std::move(arrivals), options.workers);
   std::vector<sim::Observer*> watching(watches.arrivals.begin(), watches.arrivals.end());
   worker::GradientSource* source = &problem;
   std::unique_ptr<SourceBetween> between;

@@ -40,7 +40,7 @@ struct TrialOptions {
 };
 
 struct TrialResult {
-  double excess = 0.0;  // f(x_T) - f(x*)
+  double excess = 0.0;  // of the model after all updates, x_{T+1}
   std::vector<float> model{};
   std::vector<sim::Arrival> arrivals{};
 };

@@ -109,6 +109,13 @@ AttackedTable random_table(Rng& rng) {
   return table;
 }
 
+// The largest weight becomes 1 and the others no smaller than a billionth, so that a climb along
+// weights that a rule ignores ends somewhere.
+void scale_weights(Vector& weights) {
+  const double largest = std::ranges::max(weights);
+  for (double& weight : weights) weight = std::max(weight / largest, 1e-9);
+}
+
 // Moves everything a little, or one thing alone; now and then a liar goes where a row is.
 AttackedTable moved(const AttackedTable& table, double step, Rng& rng) {
   AttackedTable next = table;
@@ -129,6 +136,7 @@ AttackedTable moved(const AttackedTable& table, double step, Rng& rng) {
   if (moves_all || chosen == 2 * rows) {
     for (double& value : next.liars[0]) value += step * rng.normal();
   }
+  scale_weights(next.honest.weights);
   return next;
 }
 
