@@ -27,11 +27,13 @@ void add_top_command(CLI::App& app, Action& action);
 void add_data_command(CLI::App& app, Action& action);
 void add_ca_command(CLI::App& app, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);
-void add_verify_command(CLI::App& app, Action& action);
+// `failure_code` is what the program ends with if the action returns an error: kExitUsage, unless
+// the command has done what it was asked and the answer is no.
+void add_verify_command(CLI::App& app, Action& action, int& failure_code);
 
 // Exit codes of the program.
-inline constexpr int kExitFailure = 1;        // ours: a bug, or the machine failed
-inline constexpr int kExitUsage = 2;          // yours: wrong input, file or flag
+inline constexpr int kExitFailure = 1;  // ours: a bug, a claim that does not hold, or the machine
+inline constexpr int kExitUsage = 2;    // yours: wrong input, file or flag
 inline constexpr int kExitInterrupted = 130;  // Ctrl-C, as shells count it
 
 // Writes the error to standard error: in one line, or on a terminal with the text it points into.

@@ -33,13 +33,13 @@ constexpr const char* kDescription =
     "\n"
     "'ballast COMMAND --help' explains one command. Exit code: 0 done, 2 something is wrong with "
     "a\n"
-    "flag or a file, 1 the program itself failed.\n";
+    "flag or a file, 1 the program itself failed or a claim does not hold.\n";
 
-int exit_code(const ballast::Status& status) {
+int exit_code(const ballast::Status& status, int failure_code = ballast::apps::kExitUsage) {
   if (status) return 0;
   ballast::apps::print_error(status.error().message);
   return status.error().code == ballast::ErrorCode::kInterrupted ? ballast::apps::kExitInterrupted
-                                                                 : ballast::apps::kExitUsage;
+                                                                 : failure_code;
 }
 
 std::string help_command(const CLI::App& app) {
@@ -69,6 +69,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   app.get_formatter()->column_width(34);
   ballast::apps::Action action;
+  int failure_code = ballast::apps::kExitUsage;
   ballast::apps::add_list_command(app, action);
   ballast::apps::add_aggregate_command(app, action);
   ballast::apps::add_bench_command(app, action);
@@ -81,7 +82,7 @@ int run(int argc, char** argv) {
   ballast::apps::add_data_command(app, action);
   ballast::apps::add_ca_command(app, action);
   ballast::apps::add_inspect_command(app, action);
-  ballast::apps::add_verify_command(app, action);
+  ballast::apps::add_verify_command(app, action, failure_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // for help or the version
@@ -93,7 +94,8 @@ int run(int argc, char** argv) {
                                            suggestion(app, argc, argv), help_command(app)));
     return ballast::apps::kExitUsage;
   }
-  return exit_code(action ? action() : ballast::apps::print(app.help()));
+  const ballast::Status status = action ? action() : ballast::apps::print(app.help());
+  return exit_code(status, failure_code);
 }
 
 }  // namespace

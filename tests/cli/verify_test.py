@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Drives `ballast verify` as a user does: every claim holds, the folder has what it should have.
+"""Drives `ballast verify` as a user does: every claim holds, the folder has what it should have,
+and a claim that does not hold is told apart from a wrong flag.
 
 Usage: BALLAST_PROGRAM=build/bin/ballast tests/cli/verify_test.py
 """
@@ -33,7 +34,7 @@ class Verify(unittest.TestCase):
         report = json.loads((self.out / "claims.json").read_text())
         self.assertTrue(report["quick"])
         self.assertTrue(report["holds"])
-        self.assertGreaterEqual(len(report["claims"]), 12)
+        self.assertGreaterEqual(len(report["claims"]), 17)
         self.assertTrue(all(claim["checks"] for claim in report["claims"]))
         self.assertIn("The theory, checked", (self.out / "report.html").read_text())
 
@@ -51,6 +52,28 @@ class Verify(unittest.TestCase):
         reports = [verify("--quick", "--claim", "delay", "--out", self.out, "--json",
                           "--threads", threads).stdout for threads in (1, 3)]
         self.assertEqual(reports[0], reports[1])
+
+    def test_a_claim_that_does_not_hold_has_an_exit_code_of_its_own(self):
+        run = verify("--quick", "--claim", "regret", "--plant", "eta-halved", "--out", self.out)
+
+        self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
+        self.assertIn("DOES NOT HOLD", run.stdout)
+        self.assertIn("not all claims hold: regret", run.stderr)
+        self.assertFalse(json.loads((self.out / "claims.json").read_text())["holds"])
+
+    def test_mutants_are_caught_and_shown(self):
+        run = verify("--mutants", "--claim", "algorithm")
+
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertIn("| `reply-newest` | the reply is x_{t+1} | `algorithm` |", run.stdout)
+        self.assertNotIn("NOT CAUGHT", run.stdout)
+
+    def test_unknown_mutants_are_refused(self):
+        run = verify("--quick", "--claim", "regret", "--plant", "eta-halfed", "--out", self.out)
+
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("did you mean 'eta-halved'?", run.stderr)
+        self.assertFalse(self.out.exists())
 
     def test_unknown_claims_are_refused(self):
         run = verify("--claim", "martingal", "--out", self.out)

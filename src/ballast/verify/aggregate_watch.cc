@@ -5,44 +5,42 @@
 
 namespace ballast::verify {
 
-AggregateWatch::AggregateWatch(const Problem& problem, const robust::Rule& rule, Options options)
-    : problem_(problem), rule_(rule), options_(std::move(options)) {
+AggregateWatch::AggregateWatch(const Problem& problem, Options options)
+    : problem_(problem), options_(std::move(options)), counts_(options_.workers.total()) {
   for (auto* values : {&noted_.error, &noted_.honest_error, &noted_.spread, &noted_.pull}) {
     values->resize(options_.times.size());
   }
 }
 
+void AggregateWatch::on_step(const StepRecord& record) {
+  direction_.assign(record.direction.begin(), record.direction.end());
+  x_.assign(record.x.begin(), record.x.end());
+}
+
 Result<sim::Next> AggregateWatch::on_arrival(const sim::ArrivalRecord& record,
                                              const server::ParameterServer& server) {
+  counts_[record.worker] += 1.0;
   const auto time = std::ranges::find(options_.times, record.t);
   if (time == options_.times.end()) return sim::Next::kContinue;
-  WeightedRows rows, honest;
-  for (std::uint32_t i = 0; i < server.worker_count(); ++i) {
+  WeightedRows honest;
+  for (std::uint32_t i = 0; i < options_.workers.honest; ++i) {
     const std::span<const float> row = server.row(i);
     if (row.empty()) continue;
-    const auto weight = static_cast<double>(server.worker(i).weight);
-    for (WeightedRows* const table : {&rows, &honest}) {
-      if (table == &honest && options_.workers.is_byzantine(i)) continue;
-      table->rows.emplace_back(row.begin(), row.end());
-      table->weights.push_back(weight);
-    }
+    honest.rows.emplace_back(row.begin(), row.end());
+    honest.weights.push_back(counts_[i]);
   }
-  const auto place = static_cast<std::size_t>(time - options_.times.begin());
-  BALLAST_TRY_STATUS(note(place, rows, honest, *record.reply.values));
+  note(static_cast<std::size_t>(time - options_.times.begin()), honest);
   return sim::Next::kContinue;
 }
 
-Status AggregateWatch::note(std::size_t place, const WeightedRows& rows, const WeightedRows& honest,
-                            std::span<const float> model) {
-  BALLAST_TRY(const Vector direction, bench_.apply(rule_, rows));
+void AggregateWatch::note(std::size_t place, const WeightedRows& honest) {
   const Vector mean = weighted_mean(honest);
   Vector gradient(problem_.dim());
-  problem_.expected_gradient(model, gradient);
-  noted_.error[place] = squared_distance(direction, gradient);
+  problem_.expected_gradient(x_, gradient);
+  noted_.error[place] = squared_distance(direction_, gradient);
   noted_.honest_error[place] = squared_distance(mean, gradient);
   noted_.spread[place] = weighted_spread(honest, mean);
-  noted_.pull[place] = squared_distance(direction, mean);
-  return {};
+  noted_.pull[place] = squared_distance(direction_, mean);
 }
 
 }  // namespace ballast::verify

@@ -5,23 +5,23 @@
 #include <cstdint>
 #include <vector>
 
-#include "ballast/robust/rule.h"
 #include "ballast/server/parameter_server.h"
 #include "ballast/sim/observer.h"
 #include "ballast/verify/problem.h"
 #include "ballast/verify/rows_of_numbers.h"
+#include "ballast/verify/steps.h"
 
 namespace ballast::verify {
 
-class AggregateWatch final : public sim::Observer {
+class AggregateWatch final : public sim::Observer, public StepObserver {
  public:
   struct Options {
     sim::Population workers = {};
     std::vector<std::uint64_t> times{};  // t at which it looks
   };
 
-  // At each of the times; 0 where the run did not come so far. d is the rule applied to the
-  // server's rows and weights, d_G the weighted mean of the honest rows.
+  // At each of the times; 0 where the run did not come so far. d is the direction that the server
+  // really stepped along, d_G the mean of the honest rows, weighted by the updates that came.
   struct Noted {
     std::vector<double> error{};         // |d - grad f(x_t)|^2
     std::vector<double> honest_error{};  // |d_G - grad f(x_t)|^2
@@ -29,8 +29,10 @@ class AggregateWatch final : public sim::Observer {
     std::vector<double> pull{};          // |d - d_G|^2
   };
 
-  // The problem and the rule are borrowed. Requires: the paper's reply, which is x_t.
-  AggregateWatch(const Problem& problem, const robust::Rule& rule, Options options);
+  // The problem is borrowed.
+  AggregateWatch(const Problem& problem, Options options);
+
+  void on_step(const StepRecord& record) override;
 
   Result<sim::Next> on_arrival(const sim::ArrivalRecord& record,
                                const server::ParameterServer& server) override;
@@ -38,14 +40,14 @@ class AggregateWatch final : public sim::Observer {
   const Noted& noted() const noexcept { return noted_; }
 
  private:
-  Status note(std::size_t place, const WeightedRows& rows, const WeightedRows& honest,
-              std::span<const float> model);
+  void note(std::size_t place, const WeightedRows& honest);
 
   const Problem& problem_;
-  const robust::Rule& rule_;
   Options options_;
+  std::vector<double> counts_;  // arrivals of each worker
+  Vector direction_;
+  std::vector<float> x_;  // x_t
   Noted noted_;
-  RuleBench bench_;
 };
 
 }  // namespace ballast::verify

@@ -1,15 +1,14 @@
-// The rules against the definitions of Section 3, written down a second time in plain double
-// precision.
+// The rules against the definitions of Section 3, written down a second time (plain_rules.h).
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string>
 
 #include "ballast/base/rng.h"
 #include "ballast/verify/claims.h"
+#include "ballast/verify/plain_rules.h"
 #include "ballast/verify/problem.h"
 #include "ballast/verify/rows_of_numbers.h"
 
@@ -34,100 +33,12 @@ WeightedRows draw_table(Rng& rng) {
   return table;
 }
 
-double total_of(const WeightedRows& table) {
-  return std::accumulate(table.weights.begin(), table.weights.end(), 0.0);
-}
-
-// Row numbers by rising key; equal keys by number.
-std::vector<std::size_t> order_by(const Vector& keys) {
-  std::vector<std::size_t> order(keys.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return keys[i]; });
-  return order;
-}
-
-double median_of_column(const WeightedRows& table, std::size_t column) {
-  Vector values;
-  for (const Vector& row : table.rows) values.push_back(row[column]);
-  const std::vector<std::size_t> order = order_by(values);
-  const double half = total_of(table) / 2.0;
-  double sum = 0.0;
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    sum += table.weights[order[k]];
-    if (sum == half) return (values[order[k]] + values[order[k + 1]]) / 2.0;
-    if (sum > half) return values[order[k]];
-  }
-  return values[order.back()];
-}
-
-Vector defined_cwmed(const WeightedRows& table) {
-  Vector median(kDim);
-  for (std::size_t j = 0; j < kDim; ++j) median[j] = median_of_column(table, j);
-  return median;
-}
-
-Vector distances_from(const Vector& anchor, const WeightedRows& table) {
-  Vector distances;
-  for (const Vector& row : table.rows) distances.push_back(squared_distance(row, anchor));
-  return distances;
-}
-
-// Whether rounding cannot change which row is nearer. The midpoint of two rows, for instance, is as
-// far from the one as from the other, and Algorithm 1 leaves open which one then goes.
-bool has_clear_order(Vector distances) {
-  constexpr double kClear = 1e-4;
-  std::ranges::sort(distances);
-  for (std::size_t k = 1; k < distances.size(); ++k) {
-    if (distances[k] - distances[k - 1] < kClear * distances[k]) return false;
-  }
-  return true;
-}
-
-// Algorithm 1 around the given anchor.
-Vector defined_ctma(const WeightedRows& table, const Vector& anchor) {
-  double left = (1.0 - kLambda) * total_of(table);
-  WeightedRows kept;
-  for (const std::size_t i : order_by(distances_from(anchor, table))) {
-    const double taken = std::min(left, table.weights[i]);
-    if (taken <= 0.0) break;
-    kept.rows.push_back(table.rows[i]);
-    kept.weights.push_back(taken);
-    left -= taken;
-  }
-  return weighted_mean(kept);
-}
-
 // How far the rule is from Algorithm 1 around this anchor; 0 where the algorithm is ambiguous.
 Result<double> ctma_gap(const robust::Rule& rule, const WeightedRows& table, const Vector& anchor,
                         RuleBench& bench) {
-  if (!has_clear_order(distances_from(anchor, table))) return 0.0;
+  if (!has_clear_order(table, anchor)) return 0.0;
   BALLAST_TRY(const Vector measured, bench.apply(rule, table));
-  return std::sqrt(squared_distance(measured, defined_ctma(table, anchor)));
-}
-
-double sum_of_distances(const WeightedRows& table, const Vector& point) {
-  double sum = 0.0;
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    sum += table.weights[i] * std::sqrt(squared_distance(table.rows[i], point));
-  }
-  return sum;
-}
-
-// The smallest sum that a row or a long run of Weiszfeld's iteration reaches.
-double smallest_sum(const WeightedRows& table) {
-  constexpr int kSteps = 500;
-  Vector point = weighted_mean(table);
-  for (int step = 0; step < kSteps; ++step) {
-    WeightedRows pulled{.rows = table.rows};
-    for (std::size_t i = 0; i < table.rows.size(); ++i) {
-      const double distance = std::sqrt(squared_distance(table.rows[i], point));
-      pulled.weights.push_back(table.weights[i] / std::max(distance, 1e-12));
-    }
-    point = weighted_mean(pulled);
-  }
-  double smallest = sum_of_distances(table, point);
-  for (const Vector& row : table.rows) smallest = std::min(smallest, sum_of_distances(table, row));
-  return smallest;
+  return std::sqrt(squared_distance(measured, plain_ctma(table, kLambda, anchor)));
 }
 
 struct Gaps {
@@ -152,7 +63,7 @@ Status widen(Gaps& gaps, const Rules& rules, const WeightedRows& table, RuleBenc
   BALLAST_TRY(const Vector gm, bench.apply(*rules.gm, table));
   const double smallest = smallest_sum(table);
   gaps.gm = std::max(gaps.gm, (sum_of_distances(table, gm) - smallest) / smallest);
-  const Vector cwmed = defined_cwmed(table);
+  const Vector cwmed = plain_cwmed(table);
   BALLAST_TRY(const Vector measured_cwmed, bench.apply(*rules.cwmed, table));
   gaps.cwmed = std::max(gaps.cwmed, std::sqrt(squared_distance(measured_cwmed, cwmed)));
   BALLAST_TRY(const double from_gm, ctma_gap(*rules.ctma_gm, table, gm, bench));

@@ -33,6 +33,7 @@ class Logistic final : public Problem {
   optim::Projection set() const override;
   std::vector<float> start() const override;
   double excess(std::span<const float> x) const override;
+  double reachable_excess() const override { return excess(start()); }
   void expected_gradient(std::span<const float> x, std::span<double> out) const override;
 
  private:

@@ -3,75 +3,90 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "ballast/base/parallel.h"
+#include "ballast/verify/mutant_servers.h"
+#include "ballast/verify/mutant_workers.h"
+#include "ballast/verify/mutants.h"
 #include "ballast/verify/registry.h"
 #include "ballast/verify/report.h"
-#include "ballast/verify/test_mutants.h"
 
 namespace ballast::verify {
 namespace {
 
 // Whether the claim holds for these parts.
 bool holds(const std::string& claim, const Components& components) {
-  const Lab lab{.threads = hardware_threads(), .components = components};
+  const Lab lab{.threads = hardware_threads(), .components = components, .has_mutant = true};
   const auto checked = check_claims(find_claims(claim).value(), lab);
   EXPECT_TRUE(checked) << checked.error().message;
   return checked && all_hold(*checked);
 }
 
-TEST(Mutation, BetaOffByOneIsCaught) {
-  EXPECT_FALSE(
-      holds("martingale", with_estimator({.beta = [](double k) { return 1.0 / (k + 1.0); }})));
+class MutationTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(MutationTest, IsCaughtByEachOfItsClaims) {
+  const Mutant mutant = find_mutant(GetParam()).value();
+  const auto verdicts = check_mutants({.threads = hardware_threads()}, {mutant}).value();
+
+  EXPECT_EQ(verdicts.size(), mutant.claims.size());
+  for (const MutantVerdict& verdict : verdicts) {
+    EXPECT_TRUE(verdict.violated) << verdict.claim;
+  }
 }
 
-TEST(Mutation, ConstantBetaIsCaught) {
-  EXPECT_FALSE(holds("martingale", with_estimator({.beta = [](double) { return 0.25; }})));
+std::vector<std::string> names() {
+  std::vector<std::string> names;
+  for (const Mutant& mutant : all_mutants()) names.emplace_back(mutant.name);
+  return names;
 }
 
-// As in the code that was published with the paper.
-TEST(Mutation, PreviousPointOffByOneIsCaught) {
-  EXPECT_FALSE(holds("noise-free", with_estimator({.is_point_late = true})));
-  EXPECT_FALSE(holds("martingale", with_estimator({.is_point_late = true})));
+INSTANTIATE_TEST_SUITE_P(All, MutationTest, testing::ValuesIn(names()), [](const auto& named) {
+  std::string name = named.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+TEST(Mutants, EveryClaimCatchesOne) {
+  std::vector<MutantVerdict> hoped;
+  for (const Mutant& mutant : all_mutants()) {
+    for (const std::string_view claim : mutant.claims) {
+      hoped.push_back({.claim = std::string(claim), .violated = Check{}});
+    }
+  }
+  EXPECT_EQ(idle_claims(hoped), std::vector<std::string>{});
 }
-
-TEST(Mutation, FreshSampleForThePreviousGradientIsCaught) {
-  EXPECT_FALSE(holds("martingale", with_estimator({.is_sample_fresh = true})));
-}
-
-TEST(Mutation, IgnoredTieRuleIsCaught) { EXPECT_FALSE(holds("definitions", with_upper_median())); }
-
-TEST(Mutation, TrimOnTheWrongSideIsCaught) {
-  EXPECT_FALSE(holds("constants", with_ctma(TrimSlip::kKeepsTheFarthest)));
-  EXPECT_FALSE(holds("definitions", with_ctma(TrimSlip::kKeepsTheFarthest)));
-}
-
-TEST(Mutation, ForgottenSplitIsCaught) {
-  EXPECT_FALSE(holds("definitions", with_ctma(TrimSlip::kKeepsTheSplitRowWhole)));
-}
-
-TEST(Mutation, RulesThatDropWeightsAreCaught) {
-  EXPECT_FALSE(holds("definitions", with_rules_that_drop_weights()));
-  EXPECT_FALSE(holds("constants", with_rules_that_drop_weights()));
-}
-
-TEST(Mutation, ServerThatDropsWeightsIsCaught) {
-  EXPECT_FALSE(holds("counter-examples", with_weights(server::UniformWeights{})));
-}
-
-TEST(Mutation, ServerWithoutTheCapIsCaught) {
-  EXPECT_FALSE(holds("flood", with_weights(server::CountWeights{})));
-}
-
-TEST(Mutation, ConstantAlphaIsCaught) { EXPECT_FALSE(holds("noise-free", with_constant_alpha())); }
 
 // The detour through the mutant's machinery is not what the claims object to.
-TEST(Mutation, EstimatorWithoutASlipPasses) {
-  EXPECT_TRUE(holds("martingale", with_estimator({})));
+TEST(Mutants, EstimatorWithoutASlipPasses) { EXPECT_TRUE(holds("martingale", with_estimator({}))); }
+
+TEST(Mutants, OptimizerWithoutASlipPasses) {
+  EXPECT_TRUE(holds("algorithm", with_optimizer({})));
+  EXPECT_TRUE(holds("regret", with_optimizer({})));
 }
 
-TEST(Mutation, RulesWithoutASlipPass) { EXPECT_TRUE(holds("definitions", Components{})); }
+TEST(Mutants, LibraryPasses) {
+  EXPECT_TRUE(holds("definitions", Components{}));
+  EXPECT_TRUE(holds("attacks", Components{}));
+}
+
+TEST(Mutants, UnknownNamesAreRefused) {
+  EXPECT_EQ(find_mutant("eta-halfed").error().message,
+            "there is no mutant 'eta-halfed'; did you mean 'eta-halved'?");
+}
+
+TEST(Mutants, TableShowsSurvivorsAndEscapesBars) {
+  const MutantVerdict caught{
+      .name = "a", .bug = "b", .claim = "c", .violated = Check{.what = "|x|", .limit = 1.0}};
+  const MutantVerdict survivor{.name = "d", .bug = "e", .claim = "f"};
+  const std::vector<MutantVerdict> verdicts = {caught, survivor};
+
+  const std::string table = mutant_table(verdicts);
+
+  EXPECT_NE(table.find("| `a` | b | `c` | \\|x\\| | <= 1 | 0 |\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("| `d` | e | NOT CAUGHT by `f` |"), std::string::npos) << table;
+}
 
 }  // namespace
 }  // namespace ballast::verify

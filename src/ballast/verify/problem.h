@@ -19,10 +19,9 @@ struct Constants {
   double deviation = 0.0;             // sigma: of a sample's gradient from the expected one
   double smoothness_deviation = 0.0;  // sigma_L: of a difference of gradients, per distance
   double diameter = 0.0;              // D: of K
+  double optimum_gradient = 0.0;      // G*: length of the gradient at the optimum; 0 inside K
 };
 
-// The optimum lies inside K, so G* = 0.
-//
 // Thread-safety: gradient() keeps no state; one problem serves all workers and runs at once.
 class Problem : public worker::GradientSource {
  public:
@@ -34,6 +33,9 @@ class Problem : public worker::GradientSource {
 
   // f(x) - f(x*). Requires: dim() values, as everywhere here.
   virtual double excess(std::span<const float> x) const = 0;
+
+  // The excess of some point of K: so bad a wrong method can be, and a bound above it says nothing.
+  virtual double reachable_excess() const = 0;
 
   // The gradient of f, not of a sample.
   virtual void expected_gradient(std::span<const float> x, std::span<double> out) const = 0;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -23,8 +24,18 @@ class ProblemTest : public testing::TestWithParam<std::string> {
     if (GetParam() == "logistic") {
       problem_ = std::make_unique<Logistic>(LogisticOptions{.dim = 6});
     } else {
-      problem_ = std::make_unique<LeastSquares>(LeastSquaresOptions{
-          .dim = 6, .smallest_curvature = 0.2, .model_noise = 0.5, .constant_noise = 0.7});
+      LeastSquaresOptions options{
+          .dim = 6, .smallest_curvature = 0.2, .model_noise = 0.5, .constant_noise = 0.7};
+      if (GetParam() == "tilted") options.tilt = 0.8;
+      if (GetParam() == "linear") {
+        options = {.dim = 6,
+                   .largest_curvature = 0.0,
+                   .smallest_curvature = 0.0,
+                   .constant_noise = 0.7,
+                   .tilt = 0.8,
+                   .smoothness = 0.01};
+      }
+      problem_ = std::make_unique<LeastSquares>(options);
     }
   }
 
@@ -67,8 +78,8 @@ TEST_P(ProblemTest, SamplesHaveTheExpectedGradientAndAtMostTheStatedVariance) {
   }
 
   const double sigma = problem_->constants().deviation;
-  EXPECT_LE(variance, sigma * sigma);
-  EXPECT_GE(variance, 0.02 * sigma * sigma);
+  EXPECT_LE(variance, 1.03 * sigma * sigma);  // of so many samples: three deviations
+  EXPECT_GE(variance, 0.02 * sigma * sigma);  // and not far less
   for (std::size_t j = 0; j < x.size(); ++j) {
     EXPECT_NEAR(mean[j], truth[j], 5.0 * sigma / std::sqrt(double{kSamples}));
   }
@@ -110,15 +121,43 @@ TEST_P(ProblemTest, ExpectedGradientIsTheSlopeOfTheExcess) {
   }
 }
 
-TEST_P(ProblemTest, OptimumIsTheOriginInsideTheSet) {
+TEST_P(ProblemTest, OptimumIsTheOriginOfTheSet) {
   Vector origin(problem_->dim());
   Vector projected = origin;
   optim::project<float>(problem_->set(), projected);
 
   EXPECT_EQ(projected, origin);
   EXPECT_EQ(problem_->excess(origin), 0.0);
-  for (const double value : expected(origin)) EXPECT_EQ(value, 0.0);
+  double squares = 0.0;
+  for (const double value : expected(origin)) squares += value * value;
+  EXPECT_DOUBLE_EQ(std::sqrt(squares), problem_->constants().optimum_gradient);
   for (std::uint64_t i = 0; i < 20; ++i) EXPECT_GT(problem_->excess(point(i)), 0.0);
+}
+
+// Lemma B.5.
+TEST_P(ProblemTest, GradientIsBoundedByTheExcess) {
+  const std::vector<double> last = expected(Vector(problem_->dim()));
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    const Vector x = point(i);
+    const std::vector<double> g = expected(x);
+    double squares = 0.0;
+    for (std::size_t j = 0; j < g.size(); ++j) squares += std::pow(g[j] - last[j], 2.0);
+    EXPECT_LE(squares, 2.0 * problem_->constants().smoothness * problem_->excess(x));
+  }
+}
+
+// Bounds are compared with it, so it must not be larger than what a method could really do.
+TEST_P(ProblemTest, ReachableExcessIsThatOfAPointOfTheSet) {
+  double largest = problem_->excess(problem_->start());
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    Rng rng(RngKey{.seed = kSeed, .owner = 7, .step = i});
+    Vector x(problem_->dim());
+    for (float& value : x) value = static_cast<float>(100.0 * rng.normal());
+    optim::project<float>(problem_->set(), x);
+    largest = std::max(largest, problem_->excess(x));
+  }
+  EXPECT_LE(problem_->reachable_excess(), 1.1 * largest);
+  EXPECT_GT(problem_->reachable_excess(), 0.0);
 }
 
 TEST_P(ProblemTest, StartIsInTheSet) {
@@ -128,7 +167,8 @@ TEST_P(ProblemTest, StartIsInTheSet) {
   EXPECT_EQ(projected, problem_->start());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ProblemTest, testing::Values("least_squares", "logistic"),
+INSTANTIATE_TEST_SUITE_P(All, ProblemTest,
+                         testing::Values("least_squares", "tilted", "linear", "logistic"),
                          [](const auto& named) { return named.param; });
 
 TEST(Logistic, ExcessIsSmoothWhereItsSeriesBegins) {

@@ -1,9 +1,9 @@
 #include "ballast/verify/rates.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "ballast/verify/descent_watch.h"
 #include "ballast/verify/runs.h"
 
 namespace ballast::verify {
@@ -12,6 +12,7 @@ namespace {
 struct Point {
   double excess = 0.0;
   double bound = 0.0;
+  double bound_by_errors = 0.0;
 };
 
 Result<Point> measure_point(const Lab& lab, const RateSetting& setting, std::size_t updates,
@@ -19,14 +20,19 @@ Result<Point> measure_point(const Lab& lab, const RateSetting& setting, std::siz
   TrialOptions options = setting.trial;
   options.updates = updates;
   options.seed = seed;
-  BALLAST_TRY(const TrialResult result, run_trial(*setting.problem, options, lab.components));
+  const double eta = theory_eta(*setting.problem, updates);
+  DescentWatch watch(*setting.problem, eta);
+  StepObserver* const steps[] = {&watch};
+  BALLAST_TRY(const TrialResult result,
+              run_trial(*setting.problem, options, lab.components, {.steps = steps}));
   const BoundOptions bound{.constants = setting.problem->constants(),
                            .rule_constant = setting.rule_constant,
                            .worker_count = options.workers.total(),
-                           .eta = theory_eta(*setting.problem, updates),
+                           .eta = eta,
                            .kept = 1.0 - options.share};
-  return Point{.excess = result.excess,
-               .bound = excess_bound(bound, delays_of(result.arrivals, options.workers))};
+  return Point{.excess = watch.excess(),
+               .bound = excess_bound(bound, delays_of(result.arrivals, options.workers)),
+               .bound_by_errors = excess_bound_by_errors(bound.constants, eta, watch.errors())};
 }
 
 Result<std::vector<Point>> measure_curve(const Lab& lab, const RateSetting& setting,
@@ -47,13 +53,6 @@ Estimate RateCurve::slope() const {
                      [&](std::span<const double> values) { return log_slope(updates, values); });
 }
 
-double RateCurve::largest_share_of_bound() const {
-  const std::vector<double> mean = mean_excess();
-  double largest = 0.0;
-  for (std::size_t i = 0; i < mean.size(); ++i) largest = std::max(largest, mean[i] / bounds[i]);
-  return largest;
-}
-
 records::FigureCurve RateCurve::drawn(const std::string& label) const {
   return {.label = label, .x = updates, .y = mean_excess()};
 }
@@ -69,10 +68,12 @@ Result<std::vector<RateCurve>> measure_rates(const Lab& lab, std::span<const Rat
     RateCurve& curve = curves[i / seeds];
     curve.updates.assign(updates.begin(), updates.end());
     curve.bounds.resize(updates.size());
+    curve.bounds_by_errors.resize(updates.size());
     std::vector<double>& excess = curve.excess.emplace_back();
     for (std::size_t k = 0; k < updates.size(); ++k) {
       excess.push_back(measured[i][k].excess);
       curve.bounds[k] += measured[i][k].bound / static_cast<double>(seeds);
+      curve.bounds_by_errors[k] += measured[i][k].bound_by_errors / static_cast<double>(seeds);
     }
   }
   return curves;

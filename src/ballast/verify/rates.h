@@ -16,21 +16,20 @@ struct RateSetting {
   std::string label = {};
   Problem* problem = nullptr;  // borrowed
   TrialOptions trial = {};     // without its updates and seed
-  double rule_constant = 0.0;  // c of the rule, for the bound
+  double rule_constant = 0.0;  // c of the rule, for the theorem's bound
 };
 
 struct RateCurve {
   std::vector<double> updates{};              // T
   std::vector<std::vector<double>> excess{};  // at each T, of each seed
-  std::vector<double> bounds{};               // of the theorem at each T, mean over the seeds
+  // At each T, mean over the seeds: what Theorem 4.2 bounds the excess by, and what its proof does
+  // with the errors of the run in the place of Lemma 4.1.
+  std::vector<double> bounds{}, bounds_by_errors{};
 
   std::vector<double> mean_excess() const { return pointwise_mean(excess); }
 
   // The slope of log excess against log T, over the seeds.
   Estimate slope() const;
-
-  // The largest share of its bound that the mean excess reaches at some T.
-  double largest_share_of_bound() const;
 
   records::FigureCurve drawn(const std::string& label) const;
 };

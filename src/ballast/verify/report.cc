@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "ballast/base/check.h"
 #include "ballast/files/text_file.h"
 #include "ballast/records/html_report.h"
 
@@ -19,15 +20,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kFigureBytesMax = 16u << 20;
 
 std::string verdict_text(bool holds) { return holds ? "holds" : "DOES NOT HOLD"; }
-
-// How far the check is from failing, relative to its limit; negative if it fails, as what is not a
-// number does.
-double margin(const Check& check) {
-  const double room = check.relation == Relation::kAtMost ? check.limit - check.measured.high
-                                                          : check.measured.low - check.limit;
-  if (std::isnan(room)) return -std::numeric_limits<double>::infinity();
-  return room / std::max(std::abs(check.limit), 1e-12);
-}
 
 const Check& tightest(const Findings& findings) {
   return *std::ranges::min_element(findings.checks, {}, margin);
@@ -81,14 +73,16 @@ std::string failures(std::span<const CheckedClaim> checked) {
   return rows.size() == 1 ? "" : fmt::format("\n{}", text_table(rows));
 }
 
+std::string_view relation_text(Relation relation) {
+  constexpr std::string_view kTexts[] = {"at most", "at least", "equal"};
+  return kTexts[static_cast<std::size_t>(relation)];
+}
+
 Json check_json(const Check& check) {
-  return {{"what", check.what},
-          {"relation", check.relation == Relation::kAtMost ? "at most" : "at least"},
-          {"limit", check.limit},
-          {"reason", check.reason},
-          {"measured", check.measured.value},
-          {"low", check.measured.low},
-          {"high", check.measured.high},
+  return {{"what", check.what},        {"relation", relation_text(check.relation)},
+          {"limit", check.limit},      {"tolerance", check.tolerance},
+          {"reason", check.reason},    {"measured", check.measured.value},
+          {"low", check.measured.low}, {"high", check.measured.high},
           {"holds", check.holds()}};
 }
 
@@ -153,6 +147,9 @@ Result<std::vector<CheckedClaim>> check_claims(
       error.message = fmt::format("{}: {}", claim.name, error.message);
       return tl::unexpected(std::move(error));
     }
+    for (const Check& check : findings->checks) {
+      BALLAST_CHECK(lab.has_mutant || check.can_fail(), check.what.c_str());
+    }
     checked.push_back({.claim = claim, .findings = std::move(*findings)});
   }
   return checked;
@@ -162,7 +159,20 @@ bool all_hold(std::span<const CheckedClaim> checked) {
   return std::ranges::all_of(checked, [](const CheckedClaim& one) { return one.findings.hold(); });
 }
 
+double margin(const Check& check) {
+  const double above = check.limit + check.tolerance - check.measured.high;
+  const double below = check.measured.low - (check.limit - check.tolerance);
+  const double room = check.relation == Relation::kAtMost    ? above
+                      : check.relation == Relation::kAtLeast ? below
+                                                             : std::min(above, below);
+  if (std::isnan(above + below)) return -std::numeric_limits<double>::infinity();
+  return room / std::max(std::abs(check.limit), 1e-12);
+}
+
 std::string predicted_text(const Check& check) {
+  if (check.relation == Relation::kEqual) {
+    return fmt::format("{:.4g} +- {:.2g}", check.limit, check.tolerance);
+  }
   return fmt::format("{} {:.4g}", check.relation == Relation::kAtMost ? "<=" : ">=", check.limit);
 }
 

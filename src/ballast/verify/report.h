@@ -18,14 +18,18 @@ struct CheckedClaim {
 };
 
 // Checks the claims one after the other, telling each one's name before its turn. An error of a
-// claim names it.
+// claim names it. A check that cannot fail ends the program: that is a bug of the claim.
 Result<std::vector<CheckedClaim>> check_claims(
     std::span<const Claim> claims, const Lab& lab,
     const std::function<void(std::string_view)>& on_claim = {});
 
 bool all_hold(std::span<const CheckedClaim> checked);
 
-// "<= -0.5" and "-0.971 [-1.02, -0.92]".
+// How far a check is from failing, relative to its limit; negative if it fails, as what is not a
+// number does.
+double margin(const Check& check);
+
+// "<= -0.5", ">= 10" or "1 +- 0.1", and "-0.971 [-1.02, -0.92]".
 std::string predicted_text(const Check& check);
 std::string measured_text(const Check& check);
 

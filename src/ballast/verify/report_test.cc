@@ -34,7 +34,36 @@ TEST(Check, HoldsOnlyIfItsWholeIntervalDoes) {
   EXPECT_FALSE(at_least.holds());
 }
 
+TEST(Check, EqualityHoldsOnlyIfItsWholeIntervalIsNearEnough) {
+  Check equal = slope_check(-0.75);
+  equal.relation = Relation::kEqual;
+  equal.limit = -1.0;
+  equal.tolerance = 0.25;
+  EXPECT_TRUE(equal.holds());
+  equal.tolerance = 0.2;
+  EXPECT_FALSE(equal.holds());
+  equal.measured = Estimate::exactly(-2.0);
+  EXPECT_FALSE(equal.holds());
+}
+
+TEST(Check, CannotFailIfNothingPossibleWould) {
+  Check check = slope_check(-0.75);
+  EXPECT_TRUE(check.can_fail());
+  check.possible.high = -0.5;
+  EXPECT_FALSE(check.can_fail());
+  check.relation = Relation::kAtLeast;
+  EXPECT_TRUE(check.can_fail());
+  check.possible.low = -0.5;
+  EXPECT_FALSE(check.can_fail());
+  check.relation = Relation::kEqual;
+  EXPECT_FALSE(check.can_fail());
+  check.possible.low = -1.0;
+  EXPECT_TRUE(check.can_fail());
+}
+
 TEST(Check, DoesNotHoldForWhatIsNotANumber) {
+  EXPECT_FALSE(
+      (Check{.measured = Estimate::exactly(std::nan("")), .relation = Relation::kEqual}).holds());
   EXPECT_FALSE(Check{.measured = Estimate::exactly(std::nan(""))}.holds());
 }
 
@@ -44,6 +73,8 @@ TEST(Report, TextsSayWhatWasPredictedAndMeasured) {
   EXPECT_EQ(predicted_text(slope_check(-0.75)), "<= -0.5");
   EXPECT_EQ(measured_text(slope_check(-0.75)), "-1 [-1.25, -0.75]");
   EXPECT_EQ(measured_text({.measured = Estimate::exactly(0.25)}), "0.25");
+  EXPECT_EQ(predicted_text({.relation = Relation::kEqual, .limit = 1.0, .tolerance = 0.1}),
+            "1 +- 0.1");
 }
 
 TEST(Report, TableShowsTheTightestCheckAndEveryFailure) {
@@ -77,6 +108,16 @@ TEST(CheckClaims, NamesTheClaimThatFailedToRun) {
 
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().message, "broken: no room");
+}
+
+// A bound above everything that can be measured says nothing, and the report would say "holds".
+TEST(CheckClaimsDeathTest, RefusesAClaimThatCannotFail) {
+  const Claim idle{
+      "idle", "", "", [](const Lab&) -> Result<Findings> {
+        return Findings{.checks = {{.what = "loose", .limit = 2.0, .possible = {.high = 1.0}}}};
+      }};
+
+  EXPECT_DEATH((void)check_claims(std::span(&idle, 1), {}), "loose");
 }
 
 TEST(CheckClaims, StopsWhenAsked) {

@@ -9,6 +9,27 @@ LeastSquares noisy_least_squares() {
       {.dim = kDim, .smallest_curvature = 0.1, .model_noise = 0.3, .constant_noise = 1.0});
 }
 
+LeastSquares tilted_least_squares() {
+  return LeastSquares({.dim = kDim,
+                       .smallest_curvature = 0.1,
+                       .model_noise = 0.3,
+                       .constant_noise = 1.0,
+                       .tilt = 1.0});
+}
+
+LeastSquares linear_problem(double noise) {
+  return LeastSquares({.dim = kDim,
+                       .largest_curvature = 0.0,
+                       .smallest_curvature = 0.0,
+                       .constant_noise = noise,
+                       .tilt = 1.0,
+                       .smoothness = 1e-3});
+}
+
+LeastSquares slow_least_squares() {
+  return LeastSquares({.dim = kDim, .smallest_curvature = 1e-3, .constant_noise = 1.0});
+}
+
 TrialOptions attacked_trial(double lambda, const std::string& attack) {
   return {.workers = kWorkers,
           .schedule = sim::ScheduleKind::kId,

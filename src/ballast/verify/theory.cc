@@ -68,18 +68,27 @@ double aggregate_error_bound(const BoundOptions& options, const Delays& delays, 
   const double variance = estimator_variance(options.constants, delays.spread);
   const double drift =
       delays.longest[t - 1] * options.constants.diameter * options.constants.smoothness;
-  return (12.0 * c * m + 4.0) * variance / (options.kept * time) +
-         (384.0 * c + 64.0) * square(drift / time);
+  const double honest =
+      options.honest_weight.empty() ? options.kept * time : options.honest_weight[t - 1];
+  return (12.0 * c * m + 4.0) * variance / honest + (384.0 * c + 64.0) * square(drift / time);
+}
+
+double excess_bound_by_errors(const Constants& constants, double eta,
+                              std::span<const double> errors) {
+  const double end = static_cast<double>(errors.size()), diameter = constants.diameter;
+  double sum = square(diameter) / (2.0 * eta) + end * constants.optimum_gradient * diameter;
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    sum += diameter * static_cast<double>(i + 1) * errors[i];
+  }
+  return 4.0 * sum / (end * (end + 1.0));
 }
 
 double excess_bound(const BoundOptions& options, const Delays& delays) {
-  const std::size_t end = delays.longest.size();
-  double regret = square(options.constants.diameter) / (2.0 * options.eta);
-  for (std::size_t t = 1; t <= end; ++t) {
-    regret += options.constants.diameter * static_cast<double>(t) *
-              std::sqrt(aggregate_error_bound(options, delays, t));
+  std::vector<double> errors;
+  for (std::size_t t = 1; t <= delays.longest.size(); ++t) {
+    errors.push_back(std::sqrt(aggregate_error_bound(options, delays, t)));
   }
-  return 4.0 * regret / (static_cast<double>(end) * static_cast<double>(end + 1));
+  return excess_bound_by_errors(options.constants, options.eta, errors);
 }
 
 }  // namespace ballast::verify

@@ -42,17 +42,26 @@ struct BoundOptions {
   double rule_constant = 0.0;  // c_lambda
   std::size_t worker_count = 1;
   double eta = 0.0;
-  // S~_G(t) >= kept * t for the weight of the honest rows; 1 - lambda if weights are counts.
+  // The weight of the honest rows is at least kept * t at step t; 1 - lambda if weights are counts.
   double kept = 0.5;
+  // That weight itself at t = 1, 2, ..., where it is known.
+  std::vector<double> honest_weight{};
 };
 
 // What bounds E|d_t - grad f(x_t)|^2 (Lemma 4.1; in the proof, with t_G >= kept * t):
 //   (12 c m + 4) sigma~^2 / (kept t) + (384 c + 64) (tau_t^max D L)^2 / t^2.
-// Requires: 1 <= t <= delays.longest.size().
+// Requires: 1 <= t <= delays.longest.size(); honest weights up to t, if any.
 double aggregate_error_bound(const BoundOptions& options, const Delays& delays, std::size_t t);
 
-// What bounds E f(x_T) - f(x*) (Theorem 4.2, in the proof, with alpha_{1:T} = T (T + 1) / 2):
-//   4 / (T (T + 1)) * (D^2 / (2 eta) + D sum_t t sqrt(aggregate_error_bound(t))).
+// What bounds f(x_T) - f(x*) in every single run whose errors |d_t - grad f(x_t)| are these, t = 1
+// ... T (Theorem 4.2 up to where Lemma 4.1 is put in: Eq. (19), Lemma B.6, alpha_{1:T} = T (T + 1)
+// / 2):
+//   4 / (T (T + 1)) * (D^2 / (2 eta) + T G* D + D sum_t t |d_t - grad f(x_t)|).
+double excess_bound_by_errors(const Constants& constants, double eta,
+                              std::span<const double> errors);
+
+// What bounds E f(x_T) - f(x*) (Theorem 4.2 with the proof's factors): the same with the square
+// roots of aggregate_error_bound(t).
 double excess_bound(const BoundOptions& options, const Delays& delays);
 
 }  // namespace ballast::verify

@@ -59,5 +59,22 @@ TEST(Theory, BoundsAreThoseOfTheProofs) {
               4.0 / 6.0 * (16.0 + 2.0 * (std::sqrt(88.0) + 2.0 * std::sqrt(300.0))), 1e-9);
 }
 
+TEST(Theory, ExcessBoundHasTheGradientOfTheOptimum) {
+  const Constants constants{.diameter = 2.0, .optimum_gradient = 3.0};
+  const std::vector<double> errors = {1.0, 0.5};
+
+  // 4 / (2 * 3) * (4 / 0.25 + 2 * 3 * 2 + 2 * (1 + 2 * 0.5))
+  EXPECT_NEAR(excess_bound_by_errors(constants, 0.125, errors), 4.0 / 6.0 * 32.0, 1e-12);
+}
+
+TEST(Theory, HonestWeightThatIsKnownReplacesItsLowerBound) {
+  BoundOptions options{.constants = {.deviation = 1.0}, .worker_count = 1, .kept = 0.5};
+  const Delays delays{.longest = {0.0, 0.0}};
+
+  EXPECT_DOUBLE_EQ(aggregate_error_bound(options, delays, 2), 8.0);
+  options.honest_weight = {1.0, 4.0};
+  EXPECT_DOUBLE_EQ(aggregate_error_bound(options, delays, 2), 2.0);
+}
+
 }  // namespace
 }  // namespace ballast::verify

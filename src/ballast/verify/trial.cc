@@ -12,8 +12,9 @@ namespace ballast::verify {
 namespace {
 
 Result<server::ParameterServer> make_server(const Problem& problem, const TrialOptions& options,
-                                            const Components& components) {
-  const optim::StepOptions step{.eta = theory_eta(problem, options.updates),
+                                            const Components& components,
+                                            std::span<StepObserver* const> watching) {
+  const optim::StepOptions step{.eta = options.eta_factor * theory_eta(problem, options.updates),
                                 .projection = problem.set()};
   BALLAST_TRY(auto optimizer,
               components.make_optimizer(step, optim::LinearAverage{}, problem.start()));
@@ -25,8 +26,9 @@ Result<server::ParameterServer> make_server(const Problem& problem, const TrialO
                                          .seed = options.seed},
                                         std::move(rule), kernels::make_cpu_backend(1)));
   return server::ParameterServer::make(
-      {.worker_count = options.workers.total(), .reply = server::Reply::kPaper},
-      {.method = std::move(method), .optimizer = std::move(optimizer)});
+      {.worker_count = options.workers.total(),
+       .reply = components.choose_reply(server::Reply::kPaper)},
+      {.method = std::move(method), .optimizer = watched(std::move(optimizer), watching)});
 }
 
 }  // namespace
@@ -51,12 +53,12 @@ Result<std::vector<sim::Arrival>> arrivals_of(const TrialOptions& options) {
 }
 
 Result<TrialResult> run_trial(Problem& problem, const TrialOptions& options,
-                              const Components& components,
-                              std::span<sim::Observer* const> observers) {
-  BALLAST_TRY(auto server, make_server(problem, options, components));
-  BALLAST_TRY(const auto attack, attacks::make_attack(options.attack, options.attack_options));
+                              const Components& components, const Watches& watches) {
+  BALLAST_TRY(auto server, make_server(problem, options, components, watches.steps));
+  BALLAST_TRY(const auto attack, components.make_attack(options.attack, options.attack_options));
   BALLAST_TRY(auto arrivals, arrivals_of(options));
-  std::vector<sim::Observer*> watching(observers.begin(), observers.end());
+  arrivals = components.change_arrivals(std::move(arrivals), options.workers);
+  std::vector<sim::Observer*> watching(watches.arrivals.begin(), watches.arrivals.end());
   worker::GradientSource* source = &problem;
   std::unique_ptr<SourceBetween> between;
   if (components.make_source) {

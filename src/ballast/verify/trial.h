@@ -17,6 +17,7 @@
 #include "ballast/sim/schedule.h"
 #include "ballast/verify/components.h"
 #include "ballast/verify/problem.h"
+#include "ballast/verify/steps.h"
 #include "ballast/verify/theory.h"
 
 namespace ballast::verify {
@@ -35,10 +36,11 @@ struct TrialOptions {
   optim::EstimatorOptions estimator = optim::Mu2Estimator{.beta = optim::HarmonicBeta{}};
   std::size_t updates = 1;  // T
   std::uint64_t seed = 1;   // of samples and arrivals
+  double eta_factor = 1.0;  // over the theorem's; some lemmas hold for every step
 };
 
 struct TrialResult {
-  double excess = 0.0;  // f(x_T) - f(x*)
+  double excess = 0.0;  // of the model after all updates, x_{T+1}
   std::vector<float> model{};
   std::vector<sim::Arrival> arrivals{};
 };
@@ -46,12 +48,17 @@ struct TrialResult {
 // The theorem's largest step: eta = 1 / (4 L T).
 double theory_eta(const Problem& problem, std::size_t updates);
 
+// Borrowed for a run.
+struct Watches {
+  std::span<sim::Observer* const> arrivals = {};
+  std::span<StepObserver* const> steps = {};
+};
+
 // The arrivals that a run with these options has.
 Result<std::vector<sim::Arrival>> arrivals_of(const TrialOptions& options);
 
-// Runs on the calling thread. Observers are borrowed; errors are those of the parts.
+// Runs on the calling thread; errors are those of the parts.
 Result<TrialResult> run_trial(Problem& problem, const TrialOptions& options,
-                              const Components& components,
-                              std::span<sim::Observer* const> observers = {});
+                              const Components& components, const Watches& watches = {});
 
 }  // namespace ballast::verify

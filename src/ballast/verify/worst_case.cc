@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kHonest = 9;
 constexpr std::size_t kDim = 4;
+constexpr std::size_t kSearchDim = 2;
 constexpr double kBelowShare = 1.0 - 1e-9;  // so that rounding does not lift the share above lambda
 
 double liars_weight(const AttackedTable& table, double lambda) {
@@ -74,38 +75,79 @@ AttackedTable two_points(double far, double liars_at) {
 
 // Medians: liars and the honest rows at 0 hold just more than half together. Trimming: the honest
 // rows at 1 weigh as much as is cut away, and the liars stand a little nearer on the other side.
-std::vector<AttackedTable> starts(double lambda) {
+std::vector<AttackedTable> constructed_tables(double lambda) {
   constexpr double kMargin = 1e-6;
   const double minority = (0.5 - lambda) / (1.0 - lambda) * (1.0 + kMargin) + kMargin;
   const double cut = lambda / (1.0 - lambda);
-  Rng rng(RngKey{.purpose = static_cast<std::uint32_t>(Purpose::kHonestRows), .owner = 2});
-  const WeightedRows normal = draw_honest(rng);
-  return {two_points(1.0 - minority, 0.0),
-          two_points(cut, -1.0 + kMargin),
-          {.honest = normal, .liars = {lie(Adversary::kLittle, normal, 1.0)}}};
+  return {two_points(1.0 - minority, 0.0), two_points(cut, -1.0 + kMargin)};
 }
 
+Result<double> worst_constructed(const robust::Rule& rule, const WorstCaseOptions& options,
+                                 RuleBench& bench) {
+  double worst = 0.0;
+  for (const AttackedTable& table : constructed_tables(options.lambda)) {
+    BALLAST_TRY(const double pulled, pull(rule, table, options.lambda, bench));
+    worst = std::max(worst, pulled);
+  }
+  return worst;
+}
+
+Vector draw_point(Rng& rng) {
+  Vector point(kSearchDim);
+  for (double& value : point) value = rng.normal();
+  return point;
+}
+
+// Two to four honest rows anywhere, with weights of any order of magnitude, and one liar.
+AttackedTable random_table(Rng& rng) {
+  AttackedTable table{.honest = {}, .liars = {draw_point(rng)}};
+  const std::size_t rows = 2 + rng.below(3);
+  for (std::size_t i = 0; i < rows; ++i) {
+    table.honest.rows.push_back(draw_point(rng));
+    table.honest.weights.push_back(std::exp(-6.0 * rng.uniform()));
+  }
+  return table;
+}
+
+// The largest weight becomes 1 and the others no smaller than a billionth, so that a climb along
+// weights that a rule ignores ends somewhere.
+void scale_weights(Vector& weights) {
+  const double largest = std::ranges::max(weights);
+  for (double& weight : weights) weight = std::max(weight / largest, 1e-9);
+}
+
+// Moves everything a little, or one thing alone; now and then a liar goes where a row is.
 AttackedTable moved(const AttackedTable& table, double step, Rng& rng) {
   AttackedTable next = table;
-  for (Vector& row : next.honest.rows) {
-    for (double& value : row) value += step * rng.normal();
+  const std::size_t rows = next.honest.rows.size();
+  const std::uint64_t kind = rng.below(8);
+  if (kind == 0) {
+    next.liars[0] = next.honest.rows[rng.below(rows)];
+    return next;
   }
-  for (Vector& row : next.liars) {
-    for (double& value : row) value += step * rng.normal();
+  const std::size_t chosen = rng.below(2 * rows + 1);  // its place, its weight, or the liar
+  const bool moves_all = kind < 4;
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (moves_all || chosen == i) {
+      for (double& value : next.honest.rows[i]) value += step * rng.normal();
+    }
+    if (moves_all || chosen == rows + i) next.honest.weights[i] *= std::exp(step * rng.normal());
   }
-  for (double& weight : next.honest.weights) weight *= std::exp(step * rng.normal());
+  if (moves_all || chosen == 2 * rows) {
+    for (double& value : next.liars[0]) value += step * rng.normal();
+  }
+  scale_weights(next.honest.weights);
   return next;
 }
 
 // A climb that lengthens its step after a success and shortens it after a failure, so that about
 // one in five succeeds.
 Result<double> climb(const robust::Rule& rule, AttackedTable table, const WorstCaseOptions& options,
-                     RuleBench& bench) {
+                     Rng& rng, RuleBench& bench) {
   constexpr double kLonger = 1.5, kStepMin = 1e-7;
   const double shorter = std::pow(kLonger, -0.25);
-  Rng rng(RngKey{.purpose = static_cast<std::uint32_t>(Purpose::kSearch)});
   BALLAST_TRY(double highest, pull(rule, table, options.lambda, bench));
-  double step = 0.1;
+  double step = 0.5;
   for (std::size_t i = 0; i < options.steps; ++i) {
     AttackedTable next = moved(table, step, rng);
     BALLAST_TRY(const double pulled, pull(rule, next, options.lambda, bench));
@@ -119,10 +161,23 @@ Result<double> climb(const robust::Rule& rule, AttackedTable table, const WorstC
   return highest;
 }
 
+Result<double> worst_found(const robust::Rule& rule, const WorstCaseOptions& options,
+                           RuleBench& bench) {
+  double worst = 0.0;
+  for (std::size_t start = 0; start < options.starts; ++start) {
+    Rng rng(RngKey{.purpose = static_cast<std::uint32_t>(Purpose::kSearch), .step = start});
+    AttackedTable table = random_table(rng);
+    BALLAST_TRY(const double highest, climb(rule, std::move(table), options, rng, bench));
+    worst = std::max(worst, highest);
+  }
+  return worst;
+}
+
 }  // namespace
 
 std::string_view name(Adversary adversary) noexcept {
-  constexpr std::string_view kNames[] = {"far", "shift", "little", "empire", "search"};
+  constexpr std::string_view kNames[] = {"far",    "shift",        "little",
+                                         "empire", "construction", "search"};
   return kNames[static_cast<std::size_t>(adversary)];
 }
 
@@ -153,13 +208,9 @@ Result<double> pull(const robust::Rule& rule, const AttackedTable& table, double
 
 Result<double> worst_pull(const robust::Rule& rule, Adversary adversary,
                           const WorstCaseOptions& options, RuleBench& bench) {
-  if (adversary != Adversary::kSearch) return worst_of_kind(rule, adversary, options, bench);
-  double worst = 0.0;
-  for (const AttackedTable& start : starts(options.lambda)) {
-    BALLAST_TRY(const double highest, climb(rule, start, options, bench));
-    worst = std::max(worst, highest);
-  }
-  return worst;
+  if (adversary == Adversary::kSearch) return worst_found(rule, options, bench);
+  if (adversary == Adversary::kConstruction) return worst_constructed(rule, options, bench);
+  return worst_of_kind(rule, adversary, options, bench);
 }
 
 }  // namespace ballast::verify

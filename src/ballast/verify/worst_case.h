@@ -27,19 +27,21 @@ struct AttackedTable {
 Result<double> pull(const robust::Rule& rule, const AttackedTable& table, double lambda,
                     RuleBench& bench);
 
-// What the adversary does, from the literature, and the search.
-enum class Adversary : std::uint8_t { kFar, kShift, kLittle, kEmpire, kSearch };
+// What the adversary does: attacks from the literature, tables worked out on paper, and a search
+// that knows neither.
+enum class Adversary : std::uint8_t { kFar, kShift, kLittle, kEmpire, kConstruction, kSearch };
 
 std::string_view name(Adversary adversary) noexcept;
 
 struct WorstCaseOptions {
   double lambda = 0.1;
-  std::size_t trials = 10;  // tables of normal rows for each adversary and scale
-  std::size_t steps = 500;  // of the search from each of its starts
+  std::size_t trials = 10;  // tables of normal rows for each attack and scale
+  std::size_t starts = 20;  // random tables that the search begins at
+  std::size_t steps = 500;  // from each of them
 };
 
-// The largest pull found. The search starts at tables that are bad for medians and for trimming,
-// moves rows and honest weights at random, and keeps what pulls further.
+// The largest pull found. The search moves rows and honest weights at random and keeps what pulls
+// further.
 Result<double> worst_pull(const robust::Rule& rule, Adversary adversary,
                           const WorstCaseOptions& options, RuleBench& bench);
 
