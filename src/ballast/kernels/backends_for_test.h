@@ -14,17 +14,21 @@ namespace ballast::kernels {
 
 struct BackendKind {
   std::string name;
+  // Whether it runs the plain loops that the others are compared with: a few sizes then show that
+  // the right ones are called.
+  bool is_plain;
   // The number of threads matters to some; no result depends on it.
   std::function<std::unique_ptr<Backend>(std::size_t threads)> make;
 };
 
 inline std::vector<BackendKind> backend_kinds() {
   std::vector<BackendKind> kinds = {
-      {"reference", [](std::size_t) { return make_reference_backend(); }},
-      {"cpu", make_cpu_backend},
-      {"device", [](std::size_t) { return std::make_unique<DeviceBackend>(); }}};
+      {"reference", true, [](std::size_t) { return make_reference_backend(); }},
+      {"cpu", false, make_cpu_backend},
+      {"device", true, [](std::size_t) { return std::make_unique<DeviceBackend>(); }}};
   if (make_cuda_backend().has_value()) {
-    kinds.push_back({"cuda", [](std::size_t) { return std::move(make_cuda_backend().value()); }});
+    kinds.push_back(
+        {"cuda", false, [](std::size_t) { return std::move(make_cuda_backend().value()); }});
   }
   return kinds;
 }

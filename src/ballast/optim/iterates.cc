@@ -52,7 +52,11 @@ const std::shared_ptr<const std::vector<float>>& Iterates<float>::host(
 
 const kernels::Vector& Iterates<float>::direction(std::span<const float> values) {
   BALLAST_CHECK(values.size() == dim_, "the direction has the wrong size");
-  if (direction_ == nullptr) direction_ = backend_->make_vector(dim_);
+  if (direction_ == nullptr) direction_ = backend_->make_vector(0);
+  // The values are only read: the vector is handed on as one that cannot be written.
+  const std::span<float> place(const_cast<float*>(values.data()), values.size());
+  if (direction_->borrow(place)) return *direction_;
+  if (direction_->size() != dim_) direction_ = backend_->make_vector(dim_);
   direction_->write(values);
   return *direction_;
 }
@@ -60,9 +64,10 @@ const kernels::Vector& Iterates<float>::direction(std::span<const float> values)
 const kernels::Vector& Iterates<float>::direction(const kernels::Vector& vector) {
   BALLAST_CHECK(vector.size() == dim_, "the direction has the wrong size");
   if (backend_->can_use(vector)) return vector;
-  const auto memory = pool_.take();
-  vector.read(*memory);
-  return direction(*memory);
+  if (!vector.host_view().empty()) return direction(vector.host_view());
+  foreign_.resize(dim_);
+  vector.read(foreign_);
+  return direction(std::span<const float>(foreign_));
 }
 
 namespace {
@@ -111,11 +116,16 @@ Iterate<double> Iterates<double>::take() {
   return {memory, memory};
 }
 
+std::span<const double> Iterates<double>::direction(std::span<const double> values) const {
+  BALLAST_CHECK(values.size() == dim_, "the direction has the wrong size");
+  return values;
+}
+
 std::span<const double> Iterates<double>::direction(const kernels::Vector& vector) {
   std::vector<float> values(vector.size());
   vector.read(values);
   direction_.assign(values.begin(), values.end());
-  return direction_;
+  return direction(direction_);
 }
 
 bool Iterates<double>::descend(const Iterate<double>& w, std::span<const double> direction,

@@ -50,7 +50,8 @@ class Iterates<float> {
 
   const std::shared_ptr<const std::vector<float>>& host(const Iterate<float>& iterate) const;
 
-  // The direction as a vector of the backend; copied where it is not one already.
+  // The direction as a vector of the backend, until the next call; copied only where the backend
+  // cannot read it in its place.
   const kernels::Vector& direction(std::span<const float> values);
   const kernels::Vector& direction(const kernels::Vector& vector);
 
@@ -73,12 +74,14 @@ class Iterates<float> {
   mutable VectorPool<float> pool_;  // of what readers share
   std::vector<std::unique_ptr<kernels::Vector>> given_back_;
   std::unique_ptr<kernels::Vector> direction_;
+  std::vector<float> foreign_;  // a direction read back from another device
 };
 
 template <>
 class Iterates<double> {
  public:
-  Iterates(const std::shared_ptr<const kernels::Backend>&, std::size_t dim) : pool_(dim) {}
+  Iterates(const std::shared_ptr<const kernels::Backend>&, std::size_t dim)
+      : dim_(dim), pool_(dim) {}
 
   Iterate<double> make(std::vector<double> values);
   Iterate<double> take();
@@ -87,7 +90,7 @@ class Iterates<double> {
     return iterate.host;
   }
 
-  std::span<const double> direction(std::span<const double> values) { return values; }
+  std::span<const double> direction(std::span<const double> values) const;
   std::span<const double> direction(const kernels::Vector& vector);
 
   bool descend(const Iterate<double>& w, std::span<const double> direction, double rate,
@@ -100,6 +103,7 @@ class Iterates<double> {
   void project(const Projection& projection, Iterate<double>& iterate) const;
 
  private:
+  std::size_t dim_;
   VectorPool<double> pool_;
   std::vector<double> direction_;
 };

@@ -62,7 +62,7 @@ class ServerOptimizer {
   // earlier ones are still held.
   virtual Status step(const kernels::Vector& direction, double scale = 1.0) = 0;
 
-  // The same from host memory; for floats it costs a copy.
+  // The same from host memory, which a backend elsewhere copies.
   virtual Status step(std::span<const Real> direction, double scale = 1.0) = 0;
 
   // In host memory, valid until the next step or restore.

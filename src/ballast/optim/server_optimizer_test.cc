@@ -191,6 +191,8 @@ TEST(ServerOptimizer, RefusesOptionsOutOfRange) {
 TEST(ServerOptimizerDeathTest, StopsOnADirectionOfTheWrongSize) {
   const auto server = make_sgd_server<float>({}, {1.0f, 2.0f}).value();
   EXPECT_DEATH((void)server->step(std::vector<float>{1.0f}), "wrong size");
+  const auto in_doubles = make_mu2_server<double>({}, LinearAverage{}, {1.0, 2.0}).value();
+  EXPECT_DEATH((void)in_doubles->step(std::vector{1.0}), "wrong size");
 }
 
 // Whoever was given a model keeps it, however many steps follow.

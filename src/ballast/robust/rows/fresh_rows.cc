@@ -3,24 +3,23 @@
 namespace ballast::robust {
 
 std::size_t compute_gram(const kernels::Table& table, const kernels::Backend& backend,
-                         const kernels::Weights& weights, const kernels::Vector* centre,
+                         const kernels::Weights& weights, kernels::Vector* centre,
                          Workspace& workspace, std::span<double> products) {
   // A poor centre hides the true core behind rounding, so a new centre is judged again; each round
   // comes closer by many orders of magnitude, and floats span few of those.
   constexpr int kRoundsMax = 4;
   const std::size_t m = table.row_count();
   const std::span<double> scratch = workspace.take<double>(2 * m);
-  kernels::Vector* row_as_centre = nullptr;
   std::size_t centre_row = m;
-  for (int round = 0; round < kRoundsMax; ++round) {
+  for (int round = 1;; ++round) {
     backend.inner_products(table, 0, m, centre, products);
     const Gram gram(products, m);
     const Gram::Core core = gram.core(weights, scratch);
-    if (gram.is_well_centred(core, weights, scratch) || core.row == centre_row) break;
+    const bool is_good = gram.is_well_centred(core, weights, scratch) || core.row == centre_row;
+    if (is_good || round == kRoundsMax) break;
     centre_row = core.row;
-    if (row_as_centre == nullptr) row_as_centre = &workspace.take_vector(backend, table.dim());
-    backend.copy_row(table, centre_row, *row_as_centre);
-    centre = row_as_centre;
+    if (centre == nullptr) centre = &workspace.take_vector(backend, table.dim());
+    backend.copy_row(table, centre_row, *centre);
   }
   return centre_row;
 }

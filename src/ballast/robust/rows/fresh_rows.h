@@ -35,10 +35,11 @@ class FreshRows final : public Observed {
 };
 
 // Fills products with the inner products of all rows around a centre that suits the weights: the
-// given one (none: the origin) if it does, else a row of the core. Returns that row, or
-// row_count() if the given centre was good. Requires: products of row_count()^2 doubles.
+// given one (none: the origin) if it does, else a row of the core, which is copied into `centre`
+// where there is one. Returns that row, or row_count() if the given centre was good.
+// Requires: products of row_count()^2 doubles.
 std::size_t compute_gram(const kernels::Table& table, const kernels::Backend& backend,
-                         const kernels::Weights& weights, const kernels::Vector* centre,
+                         const kernels::Weights& weights, kernels::Vector* centre,
                          Workspace& workspace, std::span<double> products);
 
 }  // namespace ballast::robust

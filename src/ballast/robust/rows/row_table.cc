@@ -182,9 +182,7 @@ Gram RowTable::gram(const kernels::Weights& weights) {
   if (!gram.is_well_centred(core, weights, scratch)) {
     auto centre = backend_->make_vector(dim_);
     backend_->copy_row(*table_, core.row, *centre);
-    const std::size_t better =
-        compute_gram(*table_, *backend_, weights, centre.get(), workspace_, products_);
-    if (better < m) backend_->copy_row(*table_, better, *centre);
+    compute_gram(*table_, *backend_, weights, centre.get(), workspace_, products_);
     centre_ = std::move(centre);
   }
   return gram;
