@@ -279,7 +279,7 @@ TEST(Exchange, ARevokedWorkerLosesItsRowAndItsStream) {
   EXPECT_EQ(peer->closed(), Close::kRevoked);
   exchange.end(0, peer, false);
   exchange.inspect([&](const server::ParameterServer& core) {
-    EXPECT_EQ(core.row_count(), 0u);
+    EXPECT_EQ(core.worker(0).count, 0u);
     EXPECT_FALSE(core.has_ticket(0));
   });
   exchange.stop();

@@ -242,7 +242,7 @@ void Exchange::handle_end(std::uint32_t worker, const Ended& ended) {
   members_[worker].peer.reset();
   set_owner(worker, nullptr);
   if (ended.has_left) {
-    server_.on_leave(worker);
+    server_.on_leave(worker, now());
   } else {
     server_.on_disconnect(worker, now());
   }
@@ -252,7 +252,7 @@ void Exchange::handle_end(std::uint32_t worker, const Ended& ended) {
 void Exchange::handle_revocation(std::uint32_t worker) {
   if (silenced_) return;
   part(worker, Close::kRevoked);
-  server_.on_leave(worker);
+  server_.on_leave(worker, now());
   note(worker, MemberEvent::kRevoked);
 }
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "ballast/server/parameter_server.h"
+#include "ballast/server/update.h"
 #include "ballast/transport/connection_guard.h"
 
 namespace ballast::transport {

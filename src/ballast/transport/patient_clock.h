@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "ballast/server/parameter_server.h"
+#include "ballast/server/update.h"
 
 namespace ballast::transport {
 
