@@ -72,7 +72,7 @@ TEST(Frame, WhatProtobufWroteIsOpenedHoweverItWasCut) {
     const std::string text = message.SerializeAsString();
     for (const std::size_t size : {1u, 3u, 8u, 1000u, 5000u}) {
       SCOPED_TRACE("pieces of " + std::to_string(size));
-      Opened<v1::ServerMessage> opened;
+      ReceivedMessage<v1::ServerMessage> opened;
       ASSERT_TRUE(opened.open(in_pieces(text, size)));
       ASSERT_NE(opened.chunk(), nullptr);
       EXPECT_EQ(opened.chunk()->offset, offset);
@@ -87,7 +87,7 @@ TEST(Frame, FieldsInAnotherOrderAreUnderstood) {
   v1::WorkerMessage values_first, rest;
   to_message(chunk_of(0, values), *values_first.mutable_chunk());
   rest.mutable_chunk()->set_offset(5);
-  Opened<v1::WorkerMessage> opened;
+  ReceivedMessage<v1::WorkerMessage> opened;
   ASSERT_TRUE(
       opened.open(in_pieces(values_first.SerializeAsString() + rest.SerializeAsString(), 1000)));
   ASSERT_NE(opened.chunk(), nullptr);
@@ -98,7 +98,7 @@ TEST(Frame, FieldsInAnotherOrderAreUnderstood) {
 TEST(Frame, OtherMessagesGoThroughProtobuf) {
   v1::WorkerMessage message;
   message.mutable_join()->set_dim(7);
-  Opened<v1::WorkerMessage> opened;
+  ReceivedMessage<v1::WorkerMessage> opened;
   const Values values = ramp(3);
   ASSERT_TRUE(opened.open(frame_of(chunk_of(0, values))));
   ASSERT_TRUE(opened.open(frame_of(message)));
@@ -134,7 +134,7 @@ TEST(Frame, DamagedFramesAreReadAsProtobufReadsThem) {
     SCOPED_TRACE("round " + std::to_string(round) + " of seed 20");
     v1::WorkerMessage expected;
     const bool is_message = expected.ParseFromString(text);
-    Opened<v1::WorkerMessage> opened;
+    ReceivedMessage<v1::WorkerMessage> opened;
     ASSERT_EQ(opened.open(in_pieces(text, 1 + rng.below(30))).has_value(), is_message);
     ++(is_message ? opened_count : refused_count);
     if (!is_message) continue;

@@ -158,7 +158,7 @@ void Exchange::run() {
   while (handle_one(lock)) continue;
   const Close why = farewell_;
   lock.unlock();
-  for (std::uint32_t worker = 0; worker < members_.size(); ++worker) part(worker, why);
+  for (std::uint32_t worker = 0; worker < members_.size(); ++worker) close_peer(worker, why);
 }
 
 // Does the first thing in the queue, without the lock while it works. False: there is none.
@@ -234,7 +234,7 @@ void Exchange::handle_update(std::uint32_t worker, const Mailbox& mail) {
 
 void Exchange::fall_silent(Close why) {
   silenced_ = why;
-  for (std::uint32_t worker = 0; worker < members_.size(); ++worker) part(worker, why);
+  for (std::uint32_t worker = 0; worker < members_.size(); ++worker) close_peer(worker, why);
 }
 
 void Exchange::handle_end(std::uint32_t worker, const Ended& ended) {
@@ -251,7 +251,7 @@ void Exchange::handle_end(std::uint32_t worker, const Ended& ended) {
 
 void Exchange::handle_revocation(std::uint32_t worker) {
   if (silenced_) return;
-  part(worker, Close::kRevoked);
+  close_peer(worker, Close::kRevoked);
   server_.on_leave(worker, now());
   note(worker, MemberEvent::kRevoked);
 }
@@ -262,7 +262,7 @@ void Exchange::handle_join(std::uint32_t worker, Mailbox mail) {
     return;
   }
   if (members_[worker].peer) {
-    part(worker, Close::kReplaced);
+    close_peer(worker, Close::kReplaced);
     note(worker, MemberEvent::kReplaced);
   }
   members_[worker].peer = std::move(mail.joining);
@@ -274,7 +274,7 @@ void Exchange::handle_join(std::uint32_t worker, Mailbox mail) {
 void Exchange::tick() {
   if (silenced_) return;
   for (const std::uint32_t worker : server_.evict_silent(now())) {
-    part(worker, Close::kEvicted);
+    close_peer(worker, Close::kEvicted);
     note(worker, MemberEvent::kEvicted);
   }
   release_held();
@@ -294,7 +294,7 @@ void Exchange::come_back_later() {
   for (std::uint32_t worker = 0; worker < members_.size(); ++worker) {
     if (!server_.is_held(worker)) continue;
     if (now() - members_[worker].held_since <= options_.hold_max) continue;
-    part(worker, Close::kComeBack);
+    close_peer(worker, Close::kComeBack);
     server_.on_disconnect(worker, now());
   }
 }
@@ -309,7 +309,7 @@ void Exchange::give(std::uint32_t worker, Delivery delivery) {
   if (members_[worker].peer) members_[worker].peer->deliver(std::move(delivery));
 }
 
-void Exchange::part(std::uint32_t worker, Close why) {
+void Exchange::close_peer(std::uint32_t worker, Close why) {
   const auto peer = std::exchange(members_[worker].peer, nullptr);
   // Told before its slot is taken away, or a chunk that comes in between would end the stream for
   // another reason, which may be final.

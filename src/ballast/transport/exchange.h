@@ -161,7 +161,7 @@ class Exchange {
   void release_held();
   void come_back_later();
   void give(std::uint32_t worker, Delivery delivery);
-  void part(std::uint32_t worker, Close why);
+  void close_peer(std::uint32_t worker, Close why);
   void set_owner(std::uint32_t worker, const Peer* peer);
   void note(std::uint32_t worker, MemberEvent event) const;
   server::Instant now();

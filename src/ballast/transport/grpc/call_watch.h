@@ -45,9 +45,9 @@ inline constexpr std::string_view kTrainMethod = "/ballast.v1.ParameterServer/Tr
 
 class CallWatch final : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
-  // The desk and its guard outlive the server.
-  CallWatch(Desk& desk, std::size_t metadata_bytes_max)
-      : desk_(desk), guard_(*desk.guard), metadata_bytes_max_(metadata_bytes_max) {
+  // What is shared, and its guard, outlive the server.
+  CallWatch(SessionEnvironment& shared, std::size_t metadata_bytes_max)
+      : shared_(shared), guard_(*shared.guard), metadata_bytes_max_(metadata_bytes_max) {
     made_.give();
   }
 
@@ -64,7 +64,7 @@ class CallWatch final : public grpc::experimental::ServerInterceptorFactoryInter
     if (metadata_bytes(context) > metadata_bytes_max_) {
       guard_.end(*connection, ConnectionGuard::Ending::kCalls);
     }
-    if (desk_.options.tls && !is_allowed(*call, connection)) context.TryCancel();
+    if (shared_.options.tls && !is_allowed(*call, connection)) context.TryCancel();
     return new WatchedCall(guard_, std::move(connection));
   }
 
@@ -76,11 +76,11 @@ class CallWatch final : public grpc::experimental::ServerInterceptorFactoryInter
     const grpc::ServerContextBase& context = *call.server_context();
     std::string certificate = certificate_of(context);
     const bool is_training = std::string_view(call.method()) == kTrainMethod;
-    const Identified name = is_training ? Identified() : desk_.certificates->check(certificate);
+    const Identified name = is_training ? Identified() : shared_.certificates->check(certificate);
     guard_.set_certificate(connection, std::move(certificate));
     if (name) return true;
-    ++desk_.calls_refused;
-    desk_.notices->add(Notice::Kind::kCallRefused, host_of(context.peer()), told(name.error()));
+    ++shared_.calls_refused;
+    shared_.notices->add(Notice::Kind::kCallRefused, host_of(context.peer()), told(name.error()));
     return false;
   }
 
@@ -93,7 +93,7 @@ class CallWatch final : public grpc::experimental::ServerInterceptorFactoryInter
     return bytes;
   }
 
-  Desk& desk_;
+  SessionEnvironment& shared_;
   ConnectionGuard& guard_;
   const std::size_t metadata_bytes_max_;
   Handoff made_;  // to the calls

@@ -29,17 +29,17 @@ Identified CertificateCheck::check(std::string_view certificate) {
 
 bool CertificateCheck::is_unsure() const {
   const std::lock_guard lock(mutex_);
-  return !trouble_.empty();
+  return !reason_.empty();
 }
 
-void CertificateCheck::note(std::string_view trouble) {
+void CertificateCheck::note(std::string_view reason) {
   const std::lock_guard lock(mutex_);
-  if (trouble_ == trouble) return;
-  trouble_ = trouble;
-  if (trouble.empty()) {
+  if (reason_ == reason) return;
+  reason_ = reason;
+  if (reason.empty()) {
     notices_.add(Notice::Kind::kDenyListReadable, "", "workers are let in again");
   } else {
-    notices_.add(Notice::Kind::kDenyListUnreadable, "", trouble_);
+    notices_.add(Notice::Kind::kDenyListUnreadable, "", reason_);
   }
 }
 

@@ -32,12 +32,12 @@ class CertificateCheck {
   bool is_unsure() const;
 
  private:
-  void note(std::string_view trouble);
+  void note(std::string_view reason);
 
   const Identify identify_;
   Notices& notices_;
   mutable std::mutex mutex_;
-  std::string trouble_;  // why the deny list cannot be read; empty if it can. Behind mutex_
+  std::string reason_;  // why the deny list cannot be read; empty if it can. Behind mutex_
 };
 
 }  // namespace ballast::transport

@@ -22,8 +22,8 @@ using Clock = std::chrono::steady_clock;
 constexpr milliseconds kLeaveWait{5'000};
 constexpr milliseconds kStopWait{50};  // until a wish to stop is noticed
 
-tl::unexpected<Trouble> trouble(std::string message) {
-  return tl::unexpected(Trouble{.message = std::move(message)});
+tl::unexpected<StreamFailure> failure(std::string message) {
+  return tl::unexpected(StreamFailure{.message = std::move(message)});
 }
 
 // What is known of an update that was sent, or begun to be.
@@ -96,7 +96,7 @@ class Client::Body {
 
   bool is_stopped() const { return options_.stop != nullptr && options_.stop->load(); }
 
-  tl::unexpected<Error> failed(const Trouble& why) const {
+  tl::unexpected<Error> failed(const StreamFailure& why) const {
     if (is_stopped()) return interrupted("stopped while waiting for the server");
     std::string message = fmt::format("{}: {}", options_.server, why.message);
     // A certificate that has expired cannot even reach the server that said so.
@@ -106,7 +106,7 @@ class Client::Body {
 
   // Makes the connection anew. Updates may be lost one after the other while joining works, because
   // something on the way garbles them; so the pauses grow from one to the next, and end.
-  Status come_back(const Trouble& why, bool has_verdict) {
+  Status come_back(const StreamFailure& why, bool has_verdict) {
     if (!why.may_retry || is_stopped() || lost_.waited >= options_.patience) return failed(why);
     ++reconnect_count_;
     told_ = why.message;
@@ -181,7 +181,7 @@ class Client::Body {
     BALLAST_TRY_STATUS(stream_->read(incoming_, options_.answer_max));
     const v1::ServerMessage& message = incoming_.message();
     if (!message.has_verdict() || message.verdict().verdict() >= server::kVerdictCount) {
-      return trouble("the server answers out of turn");
+      return failure("the server answers out of turn");
     }
     sent.verdict = static_cast<server::Verdict>(message.verdict().verdict());
     sent.staleness = message.verdict().staleness();
@@ -192,19 +192,19 @@ class Client::Body {
     BALLAST_TRY_STATUS(stream_->read(incoming_, options_.answer_max));
     const v1::ServerMessage& message = incoming_.message();
     if (message.has_come_back()) {
-      return tl::unexpected(Trouble{.message = "the server has no model for this worker now",
-                                    .wait = milliseconds(message.come_back().wait_ms())});
+      return tl::unexpected(StreamFailure{.message = "the server has no model for this worker now",
+                                          .wait = milliseconds(message.come_back().wait_ms())});
     }
-    if (!message.has_model()) return trouble("the server answers out of turn");
+    if (!message.has_model()) return failure("the server answers out of turn");
     header_ = message.model();
     const auto encoding = from_message(header_.encoding());
-    if (!encoding) return trouble(encoding.error().message);
+    if (!encoding) return failure(encoding.error().message);
     wire::PayloadReader reader(model_, {}, *encoding);
     while (!reader.is_complete()) {
       BALLAST_TRY_STATUS(stream_->read(incoming_, options_.transfer_max));
-      if (incoming_.chunk() == nullptr) return trouble("the server answers out of turn");
+      if (incoming_.chunk() == nullptr) return failure("the server answers out of turn");
       const Status taken = reader.take(*incoming_.chunk());
-      if (!taken) return trouble(taken.error().message);
+      if (!taken) return failure(taken.error().message);
     }
     return {};
   }
@@ -212,7 +212,7 @@ class Client::Body {
   ClientOptions options_;
   Rng rng_;
   std::unique_ptr<Stream> stream_;
-  Opened<v1::ServerMessage> incoming_;
+  ReceivedMessage<v1::ServerMessage> incoming_;
   v1::ModelHeader header_;
   bool is_over_ = false;
   std::vector<float> model_;

@@ -123,7 +123,7 @@ grpc::ByteBuffer frame_of(const wire::Chunk& chunk, std::shared_ptr<const void> 
 }
 
 template <typename Message>
-Status Opened<Message>::open(const grpc::ByteBuffer& frame) {
+Status ReceivedMessage<Message>::open(const grpc::ByteBuffer& frame) {
   message_.Clear();
   has_chunk_ = false;
   slices_.clear();
@@ -141,7 +141,7 @@ Status Opened<Message>::open(const grpc::ByteBuffer& frame) {
 }
 
 template <typename Message>
-bool Opened<Message>::open_chunk(std::size_t frame_bytes) {
+bool ReceivedMessage<Message>::open_chunk(std::size_t frame_bytes) {
   Head start;
   std::size_t start_bytes = 0;
   for (const grpc::Slice& slice : slices_) {
@@ -164,7 +164,7 @@ bool Opened<Message>::open_chunk(std::size_t frame_bytes) {
   return true;
 }
 
-template class Opened<v1::WorkerMessage>;
-template class Opened<v1::ServerMessage>;
+template class ReceivedMessage<v1::WorkerMessage>;
+template class ReceivedMessage<v1::ServerMessage>;
 
 }  // namespace ballast::transport

@@ -27,7 +27,7 @@ grpc::ByteBuffer frame_of(const wire::Chunk& chunk, std::shared_ptr<const void> 
 
 // A received message, taken apart. Peers may send anything.
 template <typename Message>
-class Opened {
+class ReceivedMessage {
  public:
   // Replaces what was opened before. An error if it is no message of the protocol.
   Status open(const grpc::ByteBuffer& frame);
@@ -48,7 +48,7 @@ class Opened {
   std::vector<std::span<const std::byte>> pieces_;
 };
 
-extern template class Opened<v1::WorkerMessage>;
-extern template class Opened<v1::ServerMessage>;
+extern template class ReceivedMessage<v1::WorkerMessage>;
+extern template class ReceivedMessage<v1::ServerMessage>;
 
 }  // namespace ballast::transport

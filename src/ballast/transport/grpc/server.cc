@@ -88,15 +88,15 @@ class NetworkServer::Body {
         worker_count_(server.worker_count()),
         loans_(worker_count_, guard_),
         exchange_(std::move(server), std::move(exchange_options)),
-        service_(desk_, worker_count_),
+        service_(shared_, worker_count_),
         certificates_(options.tls ? options.identify : Identify(), notices_) {
-    desk_.options = options;
-    desk_.mac = std::move(mac);
-    desk_.exchange = &exchange_;
-    desk_.guard = &guard_;
-    desk_.loans = &loans_;
-    desk_.certificates = &certificates_;
-    desk_.notices = &notices_;
+    shared_.options = options;
+    shared_.mac = std::move(mac);
+    shared_.exchange = &exchange_;
+    shared_.guard = &guard_;
+    shared_.loans = &loans_;
+    shared_.certificates = &certificates_;
+    shared_.notices = &notices_;
   }
   ~Body() { stop(Close::kStopping); }
 
@@ -105,7 +105,7 @@ class NetworkServer::Body {
     silence_grpc();
     grpc::EnableDefaultHealthCheckService(true);
     grpc::ServerBuilder builder;
-    apply(desk_.options.limits, builder);
+    apply(shared_.options.limits, builder);
     builder.RegisterService(&service_);
     builder.RegisterCallbackGenericService(&unknown_methods_);
     builder.experimental().SetInterceptorCreators(watched_calls());
@@ -141,17 +141,17 @@ class NetworkServer::Body {
   NetworkCounts counts() {
     return {.connections = listener_->counts(),
             .guard = guard_.counts(),
-            .streams_opened = desk_.streams_opened,
+            .streams_opened = shared_.streams_opened,
             .streams_open = service_.sessions().size(),
-            .streams_refused = desk_.streams_refused,
-            .calls_refused = desk_.calls_refused,
-            .streams_denied = desk_.streams_denied,
-            .workers_revoked = desk_.workers_revoked,
+            .streams_refused = shared_.streams_refused,
+            .calls_refused = shared_.calls_refused,
+            .streams_denied = shared_.streams_denied,
+            .workers_revoked = shared_.workers_revoked,
             .is_deny_list_unreadable = certificates_.is_unsure(),
             .notices_left_out = notices_.left_out_count(),
-            .streams_stalled = desk_.streams_stalled,
-            .streams_surplus = desk_.streams_surplus,
-            .joins_refused = desk_.joins_refused};
+            .streams_stalled = shared_.streams_stalled,
+            .streams_surplus = shared_.streams_surplus,
+            .joins_refused = shared_.joins_refused};
   }
 
   void set_training_health(bool is_stepping) {
@@ -167,9 +167,9 @@ class NetworkServer::Body {
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
   watched_calls() {
     std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> watches;
-    const int metadata_bytes_max = desk_.options.limits.metadata_bytes_max;
+    const int metadata_bytes_max = shared_.options.limits.metadata_bytes_max;
     watches.push_back(
-        std::make_unique<CallWatch>(desk_, static_cast<std::size_t>(metadata_bytes_max)));
+        std::make_unique<CallWatch>(shared_, static_cast<std::size_t>(metadata_bytes_max)));
     return watches;
   }
 
@@ -190,7 +190,7 @@ class NetworkServer::Body {
     for (int round = 0; !wake_.wait_for(lock, kSweepEvery, [&] { return is_stopping_; }); ++round) {
       lock.unlock();
       end_what_stalls();
-      if (desk_.options.tls && round % kSweepsPerIdentification == 0) end_denied();
+      if (shared_.options.tls && round % kSweepsPerIdentification == 0) end_denied();
       tell_notices();
       lock.lock();
     }
@@ -199,7 +199,7 @@ class NetworkServer::Body {
   void end_what_stalls() {
     const auto now = Clock::now();
     const auto missed = now - std::exchange(swept_at_, now) - 2 * kSweepEvery;
-    loans_.recall(now - 2 * desk_.options.limits.farewell_max);
+    loans_.recall(now - 2 * shared_.options.limits.farewell_max);
     for (const auto& session : service_.sessions()) {
       if (missed > Clock::duration::zero()) session->forgive(missed);
       session->end_if_stalled(now);
@@ -221,8 +221,8 @@ class NetworkServer::Body {
   }
 
   void tell_notices() {
-    if (!desk_.options.notice) return;
-    while (const auto notice = notices_.next(Clock::now())) desk_.options.notice(*notice);
+    if (!shared_.options.notice) return;
+    while (const auto notice = notices_.next(Clock::now())) shared_.options.notice(*notice);
   }
 
   void look_out() {
@@ -238,7 +238,7 @@ class NetworkServer::Body {
   ConnectionGuard guard_;
   const std::size_t worker_count_;
   ModelLoans loans_;
-  Desk desk_;
+  SessionEnvironment shared_;
   Exchange exchange_;
   Service service_;
   CertificateCheck certificates_;

@@ -31,12 +31,12 @@ grpc::Status denied(const std::string& message) {
 }
 
 // Who is on the other end: the certificate says it, or, without TLS, a header.
-tl::expected<StreamIdentity, grpc::Status> identify(Desk& desk,
+tl::expected<StreamIdentity, grpc::Status> identify(SessionEnvironment& shared,
                                                     const grpc::CallbackServerContext& context) {
   StreamIdentity identity;
-  if (desk.options.tls) {
+  if (shared.options.tls) {
     identity.certificate = certificate_of(context);
-    auto name = desk.certificates->check(identity.certificate);
+    auto name = shared.certificates->check(identity.certificate);
     if (!name) return tl::unexpected(status_of(name.error()));
     identity.name = *std::move(name);
   } else {
@@ -46,7 +46,7 @@ tl::expected<StreamIdentity, grpc::Status> identify(Desk& desk,
     }
     identity.name.assign(found->second.data(), found->second.size());
   }
-  const auto worker = desk.exchange->find(identity.name);
+  const auto worker = shared.exchange->find(identity.name);
   if (!worker) return tl::unexpected(denied("this worker is not enrolled here"));
   identity.worker = *worker;
   return identity;
@@ -54,13 +54,13 @@ tl::expected<StreamIdentity, grpc::Status> identify(Desk& desk,
 
 }  // namespace
 
-Service::Service(Desk& desk, std::size_t worker_count)
-    : desk_(desk), sessions_(worker_count), certificates_(worker_count) {
-  desk_.on_join = [this](const auto& session, server::Memory memory) { join(session, memory); };
-  desk_.on_revoked = [this](const Session& session) {
+Service::Service(SessionEnvironment& shared, std::size_t worker_count)
+    : shared_(shared), sessions_(worker_count), certificates_(worker_count) {
+  shared_.on_join = [this](const auto& session, server::Memory memory) { join(session, memory); };
+  shared_.on_revoked = [this](const Session& session) {
     revoke(session.worker(), session.certificate());
   };
-  desk_.on_done = [this](Session* session) {
+  shared_.on_done = [this](Session* session) {
     const Reaction reaction(connected_, shut_down_);
     const std::lock_guard lock(mutex_);
     std::erase_if(sessions_[session->worker()],
@@ -75,7 +75,7 @@ void Service::add(const std::shared_ptr<Session>& session) {
     const std::lock_guard lock(mutex_);
     auto& own = sessions_[session->worker()];
     own.push_back(session);
-    const std::size_t max = desk_.options.limits.streams_per_worker_max;
+    const std::size_t max = shared_.options.limits.streams_per_worker_max;
     if (own.size() > max) surplus = own[own.size() - 1 - max];
   }
   if (surplus) surplus->end_as_surplus();
@@ -84,20 +84,20 @@ void Service::add(const std::shared_ptr<Session>& session) {
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Service::Train(
     grpc::CallbackServerContext* context) {
   const Reaction reaction(connected_, shut_down_);
-  auto identity = identify(desk_, *context);
+  auto identity = identify(shared_, *context);
   if (!identity) {
-    ++desk_.streams_refused;
-    desk_.notices->add(Notice::Kind::kCallRefused, host_of(context->peer()),
-                       identity.error().error_message());
+    ++shared_.streams_refused;
+    shared_.notices->add(Notice::Kind::kCallRefused, host_of(context->peer()),
+                         identity.error().error_message());
     return new Refusal(std::move(identity).error());
   }
-  auto connection = connection_of(*desk_.guard, context->peer());
+  auto connection = connection_of(*shared_.guard, context->peer());
   if (!connection) {  // the guard has counted it
     return new Refusal({grpc::StatusCode::UNAVAILABLE, "the connection was ended"});
   }
-  ++desk_.streams_opened;
+  ++shared_.streams_opened;
   const auto session =
-      std::make_shared<Session>(desk_, *context, std::move(connection), *std::move(identity));
+      std::make_shared<Session>(shared_, *context, std::move(connection), *std::move(identity));
   add(session);
   session->start();
   return session.get();
@@ -107,7 +107,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Service::Train(
 void Service::join(const std::shared_ptr<Session>& session, server::Memory memory) {
   const std::lock_guard lock(mutex_);
   certificates_[session->worker()] = session->certificate();
-  desk_.exchange->join(session->worker(), session, memory);
+  shared_.exchange->join(session->worker(), session, memory);
 }
 
 // Does nothing if the worker has joined under another certificate meanwhile.
@@ -115,8 +115,8 @@ void Service::revoke(std::uint32_t worker, const std::string& certificate) {
   const std::lock_guard lock(mutex_);
   if (certificates_[worker].empty() || certificates_[worker] != certificate) return;
   certificates_[worker].clear();
-  ++desk_.workers_revoked;
-  desk_.exchange->revoke(worker);
+  ++shared_.workers_revoked;
+  shared_.exchange->revoke(worker);
 }
 
 void Service::end_denied(const Identify& check) {

@@ -22,7 +22,7 @@ namespace ballast::transport {
 class Service final
     : public v1::ParameterServer::WithRawCallbackMethod_Train<v1::ParameterServer::Service> {
  public:
-  Service(Desk& desk, std::size_t worker_count);
+  Service(SessionEnvironment& shared, std::size_t worker_count);
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Train(
       grpc::CallbackServerContext* context) override;
@@ -43,7 +43,7 @@ class Service final
   void join(const std::shared_ptr<Session>& session, server::Memory memory);
   void revoke(std::uint32_t worker, const std::string& certificate);
 
-  Desk& desk_;
+  SessionEnvironment& shared_;
   Handoff connected_;
   Handoff shut_down_;
   std::mutex mutex_;

@@ -39,9 +39,9 @@ grpc::Status status_of(Close why) {
 
 }  // namespace
 
-Session::Session(Desk& desk, grpc::CallbackServerContext& context,
+Session::Session(SessionEnvironment& shared, grpc::CallbackServerContext& context,
                  std::shared_ptr<ConnectionGuard::Connection> connection, StreamIdentity identity)
-    : desk_(desk),
+    : shared_(shared),
       context_(context),
       identity_(std::move(identity)),
       connection_(std::move(connection)),
@@ -71,21 +71,21 @@ void Session::OnReadDone(bool ok) {
 }
 
 Session::Handled Session::handle() {
-  const Status opened = opened_.open(incoming_);
+  const Status opened = received_.open(incoming_);
   if (!opened) {
-    if (has_joined_) desk_.exchange->refuse(identity_.worker, server::Verdict::kMalformed);
+    if (has_joined_) shared_.exchange->refuse(identity_.worker, server::Verdict::kMalformed);
     return refusal(StatusCode::INVALID_ARGUMENT, opened.error().message);
   }
-  const v1::WorkerMessage& message = opened_.message();
+  const v1::WorkerMessage& message = received_.message();
   const Phase now = turn();
   if (now == Phase::kJoining && message.has_join()) return on_join(message.join());
   if (now == Phase::kComputing && message.has_update()) return on_update_header(message.update());
-  if (now == Phase::kReceiving && opened_.chunk() != nullptr) return on_chunk(*opened_.chunk());
+  if (now == Phase::kReceiving && received_.chunk() != nullptr) return on_chunk(*received_.chunk());
   if (has_joined_ && now != Phase::kReceiving && message.has_leave()) {
     has_left_ = true;
     return tl::unexpected(grpc::Status::OK);
   }
-  if (has_joined_) desk_.exchange->refuse(identity_.worker, server::Verdict::kMalformed);
+  if (has_joined_) shared_.exchange->refuse(identity_.worker, server::Verdict::kMalformed);
   return refusal(StatusCode::INVALID_ARGUMENT, "a message out of turn");
 }
 
@@ -97,14 +97,14 @@ grpc::Status Session::check(const v1::Join& join) const {
     return wrong(fmt::format("the worker speaks protocol {}, the server {}; update the older one",
                              join.protocol(), wire::kProtocolVersion));
   }
-  const Exchange& exchange = *desk_.exchange;
+  const Exchange& exchange = *shared_.exchange;
   if (join.dim() != exchange.dim() || join.statistic_count() != exchange.statistic_count()) {
     return wrong(fmt::format(
         "the worker's network has {} parameters and {} statistics, the "
         "server's {} and {}; train the same network",
         join.dim(), join.statistic_count(), exchange.dim(), exchange.statistic_count()));
   }
-  if (join.schema_hash() != desk_.options.schema_hash) {
+  if (join.schema_hash() != shared_.options.schema_hash) {
     return wrong("the worker's network has other tensors than the server's; train the same one");
   }
   return grpc::Status::OK;
@@ -116,8 +116,8 @@ Session::Handled Session::on_join(const v1::Join& join) {
       encoding ? check(join)
                : grpc::Status(StatusCode::FAILED_PRECONDITION, encoding.error().message);
   if (!status.ok()) {
-    ++desk_.joins_refused;
-    desk_.notices->add(Notice::Kind::kJoinRefused, identity_.name, status.error_message());
+    ++shared_.joins_refused;
+    shared_.notices->add(Notice::Kind::kJoinRefused, identity_.name, status.error_message());
     return tl::unexpected(std::move(status));
   }
   {
@@ -126,33 +126,33 @@ Session::Handled Session::on_join(const v1::Join& join) {
     enter_locked(Phase::kWaiting);
   }
   has_joined_ = true;
-  desk_.guard->join(*connection_);
-  desk_.on_join(shared_from_this(),
-                join.is_fresh() ? server::Memory::kFresh : server::Memory::kKept);
+  shared_.guard->join(*connection_);
+  shared_.on_join(shared_from_this(),
+                  join.is_fresh() ? server::Memory::kFresh : server::Memory::kKept);
   return {};
 }
 
 Session::Handled Session::on_update_header(const v1::UpdateHeader& header) {
   if (!identity_.certificate.empty()) {
-    if (const auto name = desk_.certificates->check(identity_.certificate); !name) {
+    if (const auto name = shared_.certificates->check(identity_.certificate); !name) {
       end_denied(name.error());
       return tl::unexpected(status_of(name.error()));
     }
   }
-  auto ticket = wire::open_ticket(bytes_of(header.ticket()), desk_.options.run, desk_.mac);
+  auto ticket = wire::open_ticket(bytes_of(header.ticket()), shared_.options.run, shared_.mac);
   if (!ticket) {
-    desk_.exchange->refuse(identity_.worker, server::Verdict::kForged);
+    shared_.exchange->refuse(identity_.worker, server::Verdict::kForged);
     return refusal(StatusCode::UNAUTHENTICATED, std::move(ticket).error().message);
   }
   ticket_ = *ticket;
   const auto encoding = from_message(header.encoding());
   if (!encoding) {
-    desk_.exchange->refuse(identity_.worker, server::Verdict::kMalformed);
+    shared_.exchange->refuse(identity_.worker, server::Verdict::kMalformed);
     return refusal(StatusCode::INVALID_ARGUMENT, encoding.error().message);
   }
   encoding_ = *encoding;
   enter(Phase::kReceiving);
-  if (Status begun = desk_.exchange->begin_update(identity_.worker, *this, encoding_); !begun) {
+  if (Status begun = shared_.exchange->begin_update(identity_.worker, *this, encoding_); !begun) {
     return refusal(StatusCode::ABORTED, std::move(begun).error().message);
   }
   return {};
@@ -164,16 +164,17 @@ Session::Handled Session::on_chunk(const wire::Chunk& chunk) {
     // returns.
     const std::lock_guard lock(mutex_);
     phase_bytes_ += chunk.size();
-    const std::uint64_t total = desk_.exchange->dim() + desk_.exchange->statistic_count();
+    const std::uint64_t total = shared_.exchange->dim() + shared_.exchange->statistic_count();
     const bool is_last = chunk.offset + chunk.size() / value_bytes(encoding_) == total;
     if (is_last) enter_locked(Phase::kWaiting);
   }
-  auto complete = desk_.exchange->take_chunk(identity_.worker, shared_from_this(), ticket_, chunk);
+  auto complete =
+      shared_.exchange->take_chunk(identity_.worker, shared_from_this(), ticket_, chunk);
   if (complete) return {};
   if (complete.error().code == ErrorCode::kNotFound) {
     return refusal(StatusCode::ABORTED, std::move(complete).error().message);
   }
-  desk_.exchange->refuse(identity_.worker, server::Verdict::kMalformed);
+  shared_.exchange->refuse(identity_.worker, server::Verdict::kMalformed);
   return refusal(StatusCode::INVALID_ARGUMENT, std::move(complete).error().message);
 }
 
@@ -189,7 +190,7 @@ void Session::deliver(Delivery delivery) {
     outbox_.verdict->set_staleness(delivery.staleness);
   }
   if (delivery.next) {
-    outbox_.model = desk_.loans->lend(identity_.worker, delivery.next->model, connection_);
+    outbox_.model = shared_.loans->lend(identity_.worker, delivery.next->model, connection_);
     outbox_.lent = outbox_.model;
     delivery.next->model.values.reset();
   }
@@ -252,9 +253,9 @@ void Session::fill_chunk() {
 
 v1::ModelHeader Session::header_of(const server::Assignment& assignment) const {
   const wire::TicketBytes ticket =
-      wire::seal_ticket(assignment.ticket, desk_.options.run, desk_.mac);
+      wire::seal_ticket(assignment.ticket, shared_.options.run, shared_.mac);
   v1::ModelHeader header;
-  header.set_run(desk_.options.run);
+  header.set_run(shared_.options.run);
   header.set_incarnation(assignment.ticket.incarnation);
   header.set_version(assignment.model.version);
   header.set_sequence(assignment.ticket.sequence);
@@ -288,7 +289,7 @@ void Session::finish(grpc::Status status) {
   outbox_.assignment.reset();
   outbox_.chunks = {};
   outbox_.model.reset();
-  if (const auto lent = outbox_.lent.lock()) desk_.loans->set_over(*lent, *ending_since_);
+  if (const auto lent = outbox_.lent.lock()) shared_.loans->set_over(*lent, *ending_since_);
   if (!is_writing_) Finish(*end_);
 }
 
@@ -312,16 +313,16 @@ void Session::OnDone() {
   }
   const std::shared_ptr<Session> self = shared_from_this();
   if (has_joined_) {
-    desk_.guard->leave(*connection_, Clock::now());
-    desk_.exchange->end(identity_.worker, self, has_left_);
+    shared_.guard->leave(*connection_, Clock::now());
+    shared_.exchange->end(identity_.worker, self, has_left_);
   }
-  desk_.on_done(this);
+  shared_.on_done(this);
 }
 
 void Session::end_if_stalled(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   if (is_over_ || !is_stalled(now)) return;
-  if (!end_) ++desk_.streams_stalled;
+  if (!end_) ++shared_.streams_stalled;
   finish({StatusCode::DEADLINE_EXCEEDED, "too slow; the stream was dropped"});
   context_.TryCancel();
 }
@@ -333,7 +334,7 @@ void Session::forgive(Clock::duration time) {
 }
 
 void Session::end_as_surplus() {
-  ++desk_.streams_surplus;
+  ++shared_.streams_surplus;
   const std::lock_guard lock(mutex_);
   finish_now({StatusCode::RESOURCE_EXHAUSTED, "this worker has opened too many streams"});
 }
@@ -344,15 +345,15 @@ void Session::end_denied(const Denied& denied) {
     if (end_) return;
     finish_now(status_of(denied));
   }
-  ++desk_.streams_denied;
+  ++shared_.streams_denied;
   if (denied.why != Denial::kUnsure) {
-    desk_.notices->add(Notice::Kind::kWorkerDenied, identity_.name, told(denied));
+    shared_.notices->add(Notice::Kind::kWorkerDenied, identity_.name, told(denied));
   }
-  if (denied.why == Denial::kRevoked) desk_.on_revoked(*this);
+  if (denied.why == Denial::kRevoked) shared_.on_revoked(*this);
 }
 
 bool Session::is_stalled(Clock::time_point now) const {
-  const NetworkLimits& limits = desk_.options.limits;
+  const NetworkLimits& limits = shared_.options.limits;
   if (ending_since_ && now - *ending_since_ > limits.farewell_max) return true;
   const auto elapsed = now - phase_since_;
   switch (phase_) {

@@ -38,7 +38,7 @@ namespace ballast::transport {
 class Session;
 
 // What the streams of a server share. Outlives them.
-struct Desk {
+struct SessionEnvironment {
   NetworkServerOptions options;
   wire::Mac mac;
   Exchange* exchange = nullptr;
@@ -72,7 +72,7 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
                       public Peer,
                       public std::enable_shared_from_this<Session> {
  public:
-  Session(Desk& desk, grpc::CallbackServerContext& context,
+  Session(SessionEnvironment& shared, grpc::CallbackServerContext& context,
           std::shared_ptr<ConnectionGuard::Connection> connection, StreamIdentity identity);
 
   // Reads the first message. Requires: a shared_ptr owns this.
@@ -139,7 +139,7 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   void finish(grpc::Status status);
   void finish_now(grpc::Status status);
 
-  Desk& desk_;
+  SessionEnvironment& shared_;
   grpc::CallbackServerContext& context_;
   const StreamIdentity identity_;
   const std::shared_ptr<ConnectionGuard::Connection> connection_;
@@ -150,7 +150,7 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   // Touched in turns: by start(), each OnReadDone() and, at last, OnDone().
   Handoff read_;
   grpc::ByteBuffer incoming_;
-  Opened<v1::WorkerMessage> opened_;
+  ReceivedMessage<v1::WorkerMessage> received_;
   wire::Ticket ticket_;
   wire::Encoding encoding_ = wire::Encoding::kFloat32;  // of the update
   bool has_joined_ = false;

@@ -67,7 +67,8 @@ Attempt<std::unique_ptr<Stream>> Stream::open(const ClientOptions& options) {
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (options.tls) {
     auto made = make_client_credentials(*options.tls);
-    if (!made) return tl::unexpected(Trouble{.may_retry = false, .message = made.error().message});
+    if (!made)
+      return tl::unexpected(StreamFailure{.may_retry = false, .message = made.error().message});
     credentials = *std::move(made);
   }
   std::unique_ptr<Stream> stream(new Stream);
@@ -76,12 +77,12 @@ Attempt<std::unique_ptr<Stream>> Stream::open(const ClientOptions& options) {
       grpc::CreateCustomChannel(options.server, credentials, channel_arguments(options));
   if (!options.tls) stream->context_.AddMetadata(kNameHeader, options.name);
   if (!is_connected(*stream->channel_, options.connect_max)) {
-    return tl::unexpected(Trouble{.message = fmt::format("cannot reach {}", options.server)});
+    return tl::unexpected(StreamFailure{.message = fmt::format("cannot reach {}", options.server)});
   }
   grpc::GenericStub stub(stream->channel_);
   stream->call_ = stub.PrepareCall(&stream->context_, kTrainMethod, &stream->queue_);
   stream->call_->StartCall(stream.get());
-  if (!stream->wait(options.connect_max)) return tl::unexpected(stream->trouble());
+  if (!stream->wait(options.connect_max)) return tl::unexpected(stream->failure());
   return stream;
 }
 
@@ -144,21 +145,22 @@ Attempt<void> Stream::write(const wire::Chunk& chunk, bool has_followers,
 Attempt<void> Stream::write(const grpc::ByteBuffer& frame, bool has_followers,
                             std::chrono::milliseconds wait_max) {
   call_->Write(frame, write_options(has_followers), this);
-  if (!wait(wait_max)) return tl::unexpected(trouble());
+  if (!wait(wait_max)) return tl::unexpected(failure());
   return {};
 }
 
-Attempt<void> Stream::read(Opened<v1::ServerMessage>& message, std::chrono::milliseconds wait_max) {
+Attempt<void> Stream::read(ReceivedMessage<v1::ServerMessage>& message,
+                           std::chrono::milliseconds wait_max) {
   grpc::ByteBuffer frame;
   call_->Read(&frame, this);
-  if (!wait(wait_max, true)) return tl::unexpected(trouble());
+  if (!wait(wait_max, true)) return tl::unexpected(failure());
   if (const Status opened = message.open(frame); !opened) {
-    return tl::unexpected(Trouble{.message = opened.error().message});
+    return tl::unexpected(StreamFailure{.message = opened.error().message});
   }
   return {};
 }
 
-Trouble Stream::trouble() {
+StreamFailure Stream::failure() {
   grpc::Status status;
   call_->Finish(&status, this);
   wait(std::chrono::seconds(10));

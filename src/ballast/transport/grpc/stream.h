@@ -22,7 +22,7 @@
 namespace ballast::transport {
 
 // Why a stream is of no use any more.
-struct Trouble {
+struct StreamFailure {
   bool may_retry = true;  // false: the server refuses this worker, or there is another of its name
   bool is_over = false;   // the training ended
   std::string message;
@@ -30,7 +30,7 @@ struct Trouble {
 };
 
 template <typename T>
-using Attempt = tl::expected<T, Trouble>;
+using Attempt = tl::expected<T, StreamFailure>;
 
 class Stream {
  public:
@@ -45,7 +45,8 @@ class Stream {
   // With followers, the chunk may wait for them.
   Attempt<void> write(const wire::Chunk& chunk, bool has_followers,
                       std::chrono::milliseconds wait_max);
-  Attempt<void> read(Opened<v1::ServerMessage>& message, std::chrono::milliseconds wait_max);
+  Attempt<void> read(ReceivedMessage<v1::ServerMessage>& message,
+                     std::chrono::milliseconds wait_max);
 
   // From now on ClientOptions::stop is not looked at: there is a good-bye to say.
   void forget_stop() noexcept { stop_ = nullptr; }
@@ -60,7 +61,7 @@ class Stream {
   bool wait(std::chrono::milliseconds wait_max, bool is_reading = false);
   void say_good_bye();
   bool is_stopped() const { return stop_ != nullptr && stop_->load(); }
-  Trouble trouble();
+  StreamFailure failure();
 
   std::shared_ptr<grpc::Channel> channel_;
   grpc::ClientContext context_;
