@@ -1,6 +1,6 @@
 #pragma once
-// Private to service/: the durable state of a serving run, as the thread that owns the state keeps
-// it. Without a folder it keeps nothing.
+// Private to service/: the durable state of a serving run, written by the thread that owns the
+// state. Without a folder nothing is written.
 //
 // Thread-safety: none; one thread at a time.
 
@@ -20,7 +20,7 @@
 
 namespace ballast::service {
 
-struct KeeperOptions {
+struct CheckpointWriterOptions {
   std::filesystem::path folder = {};  // empty: nothing is kept
   bool is_resume = false;             // go on from what the folder holds
   store::CheckpointPolicy::Options policy = {};
@@ -29,13 +29,22 @@ struct KeeperOptions {
   WallClock clock = {};
 };
 
-class Keeper {
+// What a resume found.
+struct ResumeFacts {
+  std::uint64_t generation = 0;      // that the run goes on from
+  std::uint64_t accepted = 0;        // updates it holds
+  std::uint64_t lost = 0;            // acknowledged after it, by the journal, and gone
+  std::vector<std::string> damages;  // why newer generations could not be used
+};
+
+class CheckpointWriter {
  public:
   // Saves the server's first state, or replaces it by the one that the folder holds.
-  static Result<Keeper> open(const KeeperOptions& options, server::ParameterServer& server);
+  static Result<CheckpointWriter> open(const CheckpointWriterOptions& options,
+                                       server::ParameterServer& server);
 
-  // Notes an accepted update, on the disk when it returns.
-  Status note(std::uint64_t accepted_count, const transport::JudgedUpdate& update);
+  // Writes an accepted update into the journal; on the disk when it returns.
+  Status journal(std::uint64_t accepted_count, const transport::JudgedUpdate& update);
 
   // Saves the state if that is due; nothing otherwise.
   Result<std::optional<store::SaveReport>> save_if_due(const server::ParameterServer& server);
@@ -43,26 +52,31 @@ class Keeper {
   // Saves the state if anything was accepted since the last time.
   Result<std::optional<store::SaveReport>> save(const server::ParameterServer& server);
 
+  // Updates of the server's that no checkpoint holds; 0 where nothing is kept.
+  std::uint64_t unsaved(const server::ParameterServer& server) const noexcept {
+    return store_ ? server.accepted_count() - saved_count_ : 0;
+  }
+  std::uint64_t failure_count() const noexcept { return failure_count_; }
   std::uint64_t incarnation() const noexcept { return store_ ? store_->incarnation() : 1; }
   // Of the generation that was saved or gone on from last; 0 if nothing is kept.
   std::uint64_t generation() const noexcept { return generation_; }
-  // Why newer generations than the one that was resumed could not be used.
-  const std::vector<std::string>& damages() const noexcept { return damages_; }
+  const std::optional<ResumeFacts>& resumed() const noexcept { return resumed_; }
 
  private:
-  explicit Keeper(const KeeperOptions& options)
+  explicit CheckpointWriter(const CheckpointWriterOptions& options)
       : clock_(options.clock), policy_(options.policy, 0, server::Instant::zero()) {}
-  Status create(const KeeperOptions& options, const server::ParameterServer& server);
-  Status resume(const KeeperOptions& options, server::ParameterServer& server);
+  Status create(const CheckpointWriterOptions& options, const server::ParameterServer& server);
+  Status resume(const CheckpointWriterOptions& options, server::ParameterServer& server);
   server::Instant now() const;
 
   WallClock clock_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   store::CheckpointPolicy policy_;
   std::uint64_t saved_count_ = 0;
+  std::uint64_t failure_count_ = 0;
   std::optional<store::Store> store_;
   std::uint64_t generation_ = 0;
-  std::vector<std::string> damages_;
+  std::optional<ResumeFacts> resumed_;
 };
 
 }  // namespace ballast::service
