@@ -5,6 +5,7 @@ Usage: BALLAST_PROGRAM=build/bin/ballast tests/cli/serving_test.py
 """
 
 import json
+import re
 import signal
 import sys
 import time
@@ -210,6 +211,13 @@ class Life(ServingTest):
         wait_for(lambda: self.site.status()["workers"][3]["count"] > before + 5)
         self.assertTrue(all(worker.poll() is None for worker in workers))
 
+        # The old certificate is refused at once, maybe before the worker has seen the new one.
+        issued = ballast("ca", "issue", "worker-3", "--replace", "--dir", self.folder / "ca")
+        self.assertEqual(issued.returncode, 0, issued.stderr)
+        wait_for(lambda: workers[3].log.read_text().count("certificate-renewed") == 2)
+        before = self.site.status()["workers"][3]["verdicts"]["accepted"]
+        wait_for(lambda: self.site.status()["workers"][3]["verdicts"]["accepted"] > before + 5)
+
     def test_a_worker_that_comes_after_the_end_is_told_so(self):
         state = self.folder / "state"
         server = self.site.serve("--state", state, "--set", "updates=40")
@@ -259,6 +267,16 @@ class Life(ServingTest):
         stranger = self.site.work(7, "--number", 1)
         stranger.communicate(timeout=20)
         self.assertEqual(stranger.returncode, 2)
+
+
+class Documents(unittest.TestCase):
+    def test_the_kubernetes_example_starts_from_nothing(self):
+        """A server is ready before the first worker; a probe that waits for them never is."""
+        page = (Path(__file__).resolve().parents[2] / "docs" / "serving.md").read_text()
+        example = page.split("## Kubernetes")[1].split("```")[1]
+        probes = dict(re.findall(r"(\w+)Probe:\n\s+httpGet: {path: (/\w+), port: 7001}", example))
+        self.assertEqual(probes, {"liveness": "/livez", "readiness": "/readyz"})
+        self.assertNotIn("/healthz", example)
 
 
 class Flags(ServingTest):
