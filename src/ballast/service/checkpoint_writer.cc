@@ -76,13 +76,25 @@ Status CheckpointWriter::resume(const CheckpointWriterOptions& options,
 Status CheckpointWriter::journal(std::uint64_t accepted_count,
                                  const transport::JudgedUpdate& update) {
   if (!store_) return {};
-  const store::JournalRecord record{.t = accepted_count,
-                                    .worker = update.worker,
-                                    .sequence = update.ticket.sequence,
-                                    .version = update.ticket.version,
-                                    .checksum = store::checksum_of(update.values),
-                                    .verdict = update.outcome.verdict};
-  return store_->append({&record, 1});
+  std::vector<store::JournalRecord> records = removals(accepted_count - 1);
+  records.push_back({.t = accepted_count,
+                     .worker = update.worker,
+                     .sequence = update.ticket.sequence,
+                     .version = update.ticket.version,
+                     .checksum = store::checksum_of(update.values),
+                     .verdict = update.outcome.verdict});
+  BALLAST_TRY_STATUS(store_->append(records));
+  removed_.clear();
+  return {};
+}
+
+std::vector<store::JournalRecord> CheckpointWriter::removals(std::uint64_t accepted_count) const {
+  std::vector<store::JournalRecord> records;
+  for (const std::uint32_t worker : removed_) {
+    records.push_back(
+        {.event = store::JournalEvent::kRemoval, .t = accepted_count, .worker = worker});
+  }
+  return records;
 }
 
 Result<std::optional<store::SaveReport>> CheckpointWriter::save_if_due(
@@ -96,6 +108,10 @@ Result<std::optional<store::SaveReport>> CheckpointWriter::save(
   if (!store_ || server.accepted_count() == saved_count_) return std::nullopt;
   // Noted before it is tried: a disk that is full is asked again after the next interval.
   policy_.note_saved(server.accepted_count(), now());
+  if (!removed_.empty()) {
+    BALLAST_TRY_STATUS(store_->append(removals(server.accepted_count())));
+    removed_.clear();
+  }
   auto saved = store_->save(server.state(), clock_().time_since_epoch().count());
   if (!saved) {
     ++failure_count_;

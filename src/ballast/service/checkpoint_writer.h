@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,10 @@ class CheckpointWriter {
   static Result<CheckpointWriter> open(const CheckpointWriterOptions& options,
                                        server::ParameterServer& server);
 
+  // What the server held of a worker is gone. Goes into the journal with the next update or before
+  // the next checkpoint, whichever comes first: nothing is promised about it in between.
+  void note_removal(std::uint32_t worker) { removed_.insert(worker); }
+
   // Writes an accepted update into the journal; on the disk when it returns.
   Status journal(std::uint64_t accepted_count, const transport::JudgedUpdate& update);
 
@@ -67,12 +72,14 @@ class CheckpointWriter {
       : clock_(options.clock), policy_(options.policy, 0, server::Instant::zero()) {}
   Status create(const CheckpointWriterOptions& options, const server::ParameterServer& server);
   Status resume(const CheckpointWriterOptions& options, server::ParameterServer& server);
+  std::vector<store::JournalRecord> removals(std::uint64_t accepted_count) const;
   server::Instant now() const;
 
   WallClock clock_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   store::CheckpointPolicy policy_;
   std::uint64_t saved_count_ = 0;
+  std::set<std::uint32_t> removed_;  // and not in the journal yet
   std::uint64_t failure_count_ = 0;
   std::optional<store::Store> store_;
   std::uint64_t generation_ = 0;

@@ -249,6 +249,40 @@ TEST_F(Serve, AFinishedRunThatIsResumedSaysSoAndWorkersGoHome) {
   EXPECT_TRUE(reports_[1].is_over);
 }
 
+// Counts of a table: what the journal leads to, and what the checkpoint holds.
+TEST_F(Serve, AWorkerThatLeavesIsInTheJournalSoThatAReplayLosesItsRowToo) {
+  const Plan plan = plan_of(20);
+  ServeOptions how = options(plan);
+  how.checkpoints.every_updates = 1000;
+  how.on_listening = [&](Ports ports) {
+    workers_.emplace_back([&plan, port = ports.server] {
+      WorkOptions work_options{.server = fmt::format("127.0.0.1:{}", port), .name = "worker-0"};
+      work_options.updates_max = 3;
+      EXPECT_TRUE(work(plan, work_options));
+      work_options.updates_max.reset();
+      EXPECT_TRUE(work(plan, work_options));
+    });
+    return Status{};
+  };
+
+  ASSERT_TRUE(serve(plan, how));
+
+  double replayed = 0.0;
+  int removals = 0;
+  for (const auto& record :
+       store::Journal::open_to_read(folder_ / "state").value().records().value()) {
+    const bool is_update = record.event == store::JournalEvent::kUpdate;
+    replayed = is_update ? replayed + 1 : 0.0;
+    removals += !is_update && record.t == 3 ? 1 : 0;
+  }
+  EXPECT_GE(removals, 1);
+  const auto manifest = store::inspect(folder_ / "state")->generations[0].manifest.value();
+  const auto counts = std::ranges::find(manifest.numbers, "counts", &server::NamedNumbers::name);
+  ASSERT_NE(counts, manifest.numbers.end());
+  EXPECT_EQ(counts->values[0], replayed);
+  EXPECT_LT(replayed, 20.0);
+}
+
 TEST_F(Serve, ARunThatItsLiarsCouldStopIsRefusedBeforeAnythingIsMade) {
   Plan plan = plan_of(10, 4);
   plan.planned.run.weights = experiment::WeightPolicy::kFCap;

@@ -11,6 +11,8 @@ std::string_view name(transport::MemberEvent event) {
   switch (event) {
     case transport::MemberEvent::kJoined:
       return "joined";
+    case transport::MemberEvent::kStartedAnew:
+      return "started-anew";
     case transport::MemberEvent::kReplaced:
       return "replaced";
     case transport::MemberEvent::kHeld:
@@ -29,9 +31,17 @@ std::string_view name(transport::MemberEvent event) {
   std::abort();
 }
 
-// Being held and released is the pace of the run, several times a second; /status shows it.
+// Being held and released is the pace of the run, several times a second; /status shows it. That a
+// worker starts anew is said by its joining.
 bool is_news(transport::MemberEvent event) {
-  return event != transport::MemberEvent::kHeld && event != transport::MemberEvent::kReleased;
+  return event != transport::MemberEvent::kHeld && event != transport::MemberEvent::kReleased &&
+         event != transport::MemberEvent::kStartedAnew;
+}
+
+// Whether what the server held of the worker is gone with it.
+bool is_removal(transport::MemberEvent event) {
+  return event == transport::MemberEvent::kLeft || event == transport::MemberEvent::kEvicted ||
+         event == transport::MemberEvent::kStartedAnew;
 }
 
 constexpr std::chrono::seconds kMeasureEvery{1};
@@ -136,6 +146,7 @@ void ServerHooks::on_refused(std::uint32_t worker, server::Verdict verdict, std:
 }
 
 void ServerHooks::on_member(std::uint32_t worker, transport::MemberEvent event) {
+  if (is_removal(event) && !is_closed_) checkpoints_.note_removal(worker);
   if (!is_news(event)) return;
   report(worker, {Severity::kInfo, std::string(name(event)), {{"worker", options_.names[worker]}}});
 }
