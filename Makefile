@@ -53,6 +53,10 @@ install: build ## install into PREFIX (default /usr/local)
 	@echo "== install: $(PREFIX)"
 	@cmake --install build --prefix "$(PREFIX)" >build/install.log
 
+deb: setup program ## make a Debian package of the program in build/
+	@echo "== deb"
+	@packaging/build_deb.sh build/bin/ballast build
+
 check: check-style check-format check-tidy check-asan check-tsan check-fuzz ## every check below
 
 check-style: setup ## include ladder, sizes, banned words: tools/tidy.py
@@ -88,5 +92,5 @@ clean: ## remove everything that was built
 setup-check:
 	@tools/setup.sh check
 
-.PHONY: help setup setup-check build program test demo bench reliability install clean format \
+.PHONY: help setup setup-check build program test demo bench reliability install deb clean format \
   check check-style check-format check-tidy check-asan check-tsan check-fuzz

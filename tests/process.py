@@ -37,7 +37,7 @@ attack = "sign-flip"
 rule = "ctma(cwmed, {cap_share})"
 weights = "f-cap"
 f = 1
-cap_share = 0.3
+cap_share = 0.34
 """
 INSECURE = ("--insecure-localhost",)
 
@@ -108,6 +108,9 @@ class Site:
     def start_server(self, *more, credentials=INSECURE, **how):
         """A server on the port of the one before it, if there was one."""
         self.ports.unlink(missing_ok=True)
+        for flag, value in (("--model-out", self.folder / "model.safetensors"),
+                            ("--linger-seconds", 0)):
+            more = more if flag in more else (*more, flag, value)
         return self.start("serve", self.spec, *credentials, "--ports-file", self.ports, "--json",
                           "--http", "127.0.0.1:0", "--listen", f"127.0.0.1:{self.port}", *more,
                           **how)

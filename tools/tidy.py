@@ -29,6 +29,7 @@ FOLDERS_SKIPPED = {"build", "out", "__pycache__"}
 # How the headers of each library in the table's last column begin.
 THIRD_PARTY = {
     "benchmark": ("benchmark/",),
+    "boost": ("boost/",),
     "cli11": ("CLI/",),
     "cuda": ("cuda", "cub/", "cooperative_groups"),
     "fmt": ("fmt/",),

@@ -19,6 +19,7 @@ struct ClusterFlags {
   SpecFlags spec;
   std::string folder;
   std::string http;
+  std::size_t threads = 1;  // the workers are on this machine, too
   bool as_json = false;
 };
 
@@ -33,7 +34,8 @@ std::string summary(const nlohmann::json& result, const fs::path& folder) {
                         100.0 * worker["weight_share"].get<double>(),
                         100.0 * worker["trimmed_share"].get<double>());
   }
-  return text + fmt::format("\nlogs, certificates and checkpoints are in {}\n", folder.string());
+  return text +
+         fmt::format("\nmodel, logs, certificates and checkpoints are in {}\n", folder.string());
 }
 
 Status run_cluster(const ClusterFlags& flags) {
@@ -48,6 +50,7 @@ Status run_cluster(const ClusterFlags& flags) {
                                                                   .settings = flags.spec.settings,
                                                                   .folder = folder,
                                                                   .http = flags.http,
+                                                                  .threads = flags.threads,
                                                                   .clock = wall_clock,
                                                                   .events = json_log(),
                                                                   .stop = &watch_for_interrupt()}));
@@ -73,7 +76,8 @@ void add_cluster_command(CLI::App& app, Action& action) {
       "127.0.0.1:7001\n");
   add_spec_flags(*command, flags->spec);
   command->add_option("--out", flags->folder, "new folder for all files [results/NAME-cluster]");
-  command->add_option("--http", flags->http, "HOST:PORT for /status, /metrics and /healthz");
+  command->add_option("--http", flags->http, "HOST:PORT for /status, /metrics and the probes");
+  add_threads_flag(*command, flags->threads);
   command->add_flag("--json", flags->as_json, "print the result as JSON");
   command->callback([flags, &action] { action = [flags] { return run_cluster(*flags); }; });
 }

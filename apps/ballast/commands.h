@@ -23,6 +23,8 @@ void add_reproduce_command(CLI::App& app, Action& action);
 void add_serve_command(CLI::App& app, Action& action);
 void add_work_command(CLI::App& app, Action& action);
 void add_cluster_command(CLI::App& app, Action& action);
+void add_export_command(CLI::App& app, Action& action);
+void add_evaluate_command(CLI::App& app, Action& action);
 void add_top_command(CLI::App& app, Action& action);
 void add_data_command(CLI::App& app, Action& action);
 void add_ca_command(CLI::App& app, Action& action);

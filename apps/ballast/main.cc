@@ -30,6 +30,7 @@ constexpr const char* kDescription =
     "  ballast ca init; ballast ca issue worker-1          certificates for servers and workers\n"
     "  ballast cluster spec.toml                           a server and workers on this machine\n"
     "  ballast inspect DIR                                 what a checkpoint folder holds\n"
+    "  ballast export DIR; ballast evaluate MODEL SPEC     its model, and how good it is\n"
     "\n"
     "'ballast COMMAND --help' explains one command. Exit code: 0 done, 2 something is wrong with "
     "a\n"
@@ -79,6 +80,8 @@ int run(int argc, char** argv) {
   ballast::apps::add_work_command(app, action);
   ballast::apps::add_cluster_command(app, action);
   ballast::apps::add_top_command(app, action);
+  ballast::apps::add_export_command(app, action);
+  ballast::apps::add_evaluate_command(app, action);
   ballast::apps::add_data_command(app, action);
   ballast::apps::add_ca_command(app, action);
   ballast::apps::add_inspect_command(app, action);

@@ -11,8 +11,8 @@ void add_missing(CLI::App& app, Action& action, const char* name) {
   command->callback([&action] {
     action = [] {
       return Status(unsupported(
-          "this build cannot serve; install gRPC, protobuf, OpenSSL, SQLite, xxHash and "
-          "spdlog, then build it again"));
+          "this build cannot serve; install gRPC, protobuf, OpenSSL, SQLite, xxHash, spdlog and "
+          "Boost, then build it again"));
     };
   });
 }
@@ -22,6 +22,8 @@ void add_missing(CLI::App& app, Action& action, const char* name) {
 void add_serve_command(CLI::App& app, Action& action) { add_missing(app, action, "serve"); }
 void add_work_command(CLI::App& app, Action& action) { add_missing(app, action, "work"); }
 void add_cluster_command(CLI::App& app, Action& action) { add_missing(app, action, "cluster"); }
+void add_export_command(CLI::App& app, Action& action) { add_missing(app, action, "export"); }
+void add_evaluate_command(CLI::App& app, Action& action) { add_missing(app, action, "evaluate"); }
 void add_top_command(CLI::App& app, Action& action) { add_missing(app, action, "top"); }
 void add_bench_serve_command(CLI::App& bench, Action& action) {
   add_missing(bench, action, "serve");

@@ -45,6 +45,12 @@ Result<std::optional<transport::TlsFiles>> credentials_of(const TlsFlags& flags)
   return files;
 }
 
+void add_threads_flag(CLI::App& command, std::size_t& threads) {
+  command.add_option("--threads", threads, "threads that aggregate")
+      ->check(CLI::Range(1u, 1024u))
+      ->capture_default_str();
+}
+
 std::chrono::sys_seconds wall_clock() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
@@ -52,17 +58,11 @@ std::chrono::sys_seconds wall_clock() {
 service::EventSink json_log() {
   auto logger = std::make_shared<spdlog::logger>("ballast",
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})",
-                      spdlog::pattern_time_type::utc);
+  logger->set_pattern("%v");
   return [logger](const service::Event& event) {
-    switch (event.severity) {
-      case service::Severity::kInfo:
-        return logger->info("{}", event.members);
-      case service::Severity::kWarning:
-        return logger->warn("{}", event.members);
-      case service::Severity::kError:
-        return logger->error("{}", event.members);
-    }
+    const auto now = std::chrono::system_clock::now();
+    logger->info("{}",
+                 service::log_line(event, std::chrono::floor<std::chrono::milliseconds>(now)));
   };
 }
 

@@ -30,6 +30,9 @@ void add_tls_flags(CLI::App& command, TlsFlags& flags);
 // The certificates, or none for --insecure-localhost; one of the two must be chosen.
 Result<std::optional<transport::TlsFiles>> credentials_of(const TlsFlags& flags);
 
+// --threads N, of the aggregation; what `threads` holds is the default.
+void add_threads_flag(CLI::App& command, std::size_t& threads);
+
 // Seconds since 1970.
 std::chrono::sys_seconds wall_clock();
 

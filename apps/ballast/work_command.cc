@@ -1,12 +1,14 @@
 #include <fmt/core.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "apps/ballast/commands.h"
 #include "apps/ballast/interrupt.h"
 #include "apps/ballast/service_flags.h"
+#include "ballast/service/credentials.h"
 #include "ballast/service/work.h"
 #include "ballast/transport/process.h"
 
@@ -28,12 +30,17 @@ struct WorkFlags {
 };
 
 std::string summary(const service::WorkReport& report) {
-  return fmt::format("{} of {} updates accepted\n", report.accepted, report.sent);
+  return fmt::format("{}{} of {} updates accepted\n",
+                     report.is_over ? "the training is over; " : "", report.accepted, report.sent);
 }
 
 std::string json(const service::WorkReport& report) {
-  return fmt::format("{{\"sent\":{},\"accepted\":{},\"lost\":{},\"reconnects\":{}}}\n", report.sent,
-                     report.accepted, report.lost, report.reconnects);
+  const nlohmann::ordered_json json = {{"sent", report.sent},
+                                       {"accepted", report.accepted},
+                                       {"lost", report.lost},
+                                       {"reconnects", report.reconnects},
+                                       {"over", report.is_over}};
+  return json.dump() + "\n";
 }
 
 Status run_work(const WorkFlags& flags) {
@@ -47,9 +54,13 @@ Status run_work(const WorkFlags& flags) {
       .pause = std::chrono::milliseconds(flags.pause_ms),
       .patience = std::chrono::duration_cast<std::chrono::milliseconds>(
           std::chrono::duration<double>(flags.patience_seconds)),
+      .clock = wall_clock,
       .events = json_log(),
       .stop = &watch_for_interrupt()};
   BALLAST_TRY(options.credentials, credentials_of(flags.tls));
+  if (options.credentials) {
+    BALLAST_TRY_STATUS(service::check_credentials(*options.credentials, flags.name, wall_clock()));
+  }
   BALLAST_TRY(options.number,
               flags.number ? Result<std::uint32_t>(*flags.number) : service::number_in(flags.name));
   BALLAST_TRY(experiment::Spec spec, read_spec(flags.spec));

@@ -5,6 +5,7 @@ Usage: BALLAST_PROGRAM=build/bin/ballast tests/cli/serving_test.py
 """
 
 import json
+import re
 import signal
 import sys
 import time
@@ -44,15 +45,30 @@ class Cluster(ServingTest):
         result = json.loads(done.stdout)
         self.assertEqual(result["accepted"], 400)
         self.assertGreater(result["evaluation"]["accuracy"], expected - 0.03)
-        self.assertLessEqual(result["method"]["heaviest_share_max"], 0.3 + 1e-9)
+        self.assertLessEqual(result["method"]["heaviest_share_max"], 0.34 + 1e-9)
         self.assertGreater(result["workers"][3]["count"], 50, "the liar takes part")
         self.assertTrue((out / "ca" / "worker-3.crt").exists())
         inspected = ballast("inspect", out / "state")
         self.assertEqual(inspected.returncode, 0, inspected.stderr)
 
+        self.check_model(out, result["evaluation"]["accuracy"])
         resumed = ballast("serve", self.spec, "--listen", "127.0.0.1:0", "--insecure-localhost",
-                          "--resume", out / "state", "--json")
-        self.assertEqual(json.loads(resumed.stdout)["accepted"], 400, "there is nothing left to do")
+                          "--resume", out / "state", "--linger-seconds", 0)
+        self.assertIn("complete already (400 of 400 updates)", resumed.stdout)
+        self.assertTrue((out / "state" / "model.safetensors").exists())
+
+    def check_model(self, out, accuracy):
+        """The model that the cluster left, and the one in its state, are as good as it said."""
+        exported = self.folder / "exported.safetensors"
+        done = ballast("export", out / "state", "--out", exported)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("after 400 updates", done.stdout)
+        for model in (out / "model.safetensors", exported):
+            seen = ballast("evaluate", model, self.spec, "--json")
+            self.assertEqual(seen.returncode, 0, seen.stderr)
+            self.assertAlmostEqual(json.loads(seen.stdout)["accuracy"], accuracy, places=6)
+        self.refused("is not this model", "evaluate", exported, self.spec, "--set", "model=mlp")
+        self.refused("holds no checkpoint", "export", self.folder)
 
     def test_colluding_attacks_are_refused_before_anything_starts(self):
         out = self.folder / "cluster"
@@ -77,6 +93,10 @@ class Life(ServingTest):
         first = self.site.status()
         self.assertEqual(first["incarnation"], 2)
         self.assertGreaterEqual(first["accepted"], before - 20 - 4)
+        resumed = next(line for line in map(json.loads, server.log.read_text().splitlines())
+                       if line["event"] == "resumed")
+        self.assertGreaterEqual(resumed["accepted"] + resumed["lost"], before,
+                                "what was acknowledged and is gone, the journal knows")
         wait_for(lambda: self.site.status()["accepted"] > before + 100)
         self.assertTrue(all(worker.poll() is None for worker in workers))
         self.stop_and_check(server, workers)
@@ -150,6 +170,8 @@ class Life(ServingTest):
         metrics = self.site.get("/metrics")
         self.assertIn("\nballast_model_version 0\n", metrics)
         self.assertIn('ballast_verdicts_total{worker="worker-3",verdict="stale"} 0\n', metrics)
+        self.assertEqual(self.site.get("/livez"), "alive\n")
+        self.assertEqual(self.site.get("/readyz"), "ready\n", "or nobody would send workers")
         with self.assertRaises(urllib.error.HTTPError) as paused:
             self.site.get("/healthz")
         self.assertEqual(paused.exception.code, 503)
@@ -168,6 +190,48 @@ class Life(ServingTest):
         self.assertGreater(result["evaluation"]["accuracy"], 0.9)
         self.assertGreater(result["workers"][0]["norm"], 0)
         self.assertGreater(result["workers"][0]["distance"], 0)
+
+    def test_a_rotated_worker_goes_on_with_its_row(self):
+        mine, theirs = self.site.issue_certificates(4)
+        self.site.serve("--set", "updates=1000000", credentials=mine)
+        workers = [self.site.work(i, credentials=theirs[i]) for i in range(4)]
+        wait_for(lambda: self.site.status()["accepted"] > 20)
+
+        for i in range(4):
+            issued = ballast("ca", "issue", f"worker-{i}", "--dir", self.folder / "ca")
+            self.assertEqual(issued.returncode, 0, issued.stderr)
+        wait_for(lambda: all("certificate-renewed" in worker.log.read_text()
+                             for worker in workers))
+        before = self.site.status()["workers"][3]["count"]
+        self.assertGreater(before, 0, "the row stays")
+        for i in range(4):
+            revoked = ballast("ca", "revoke", f"worker-{i}", "--old", "--dir", self.folder / "ca")
+            self.assertEqual(revoked.returncode, 0, revoked.stderr)
+
+        wait_for(lambda: self.site.status()["workers"][3]["count"] > before + 5)
+        self.assertTrue(all(worker.poll() is None for worker in workers))
+
+        # The old certificate is refused at once, maybe before the worker has seen the new one.
+        issued = ballast("ca", "issue", "worker-3", "--replace", "--dir", self.folder / "ca")
+        self.assertEqual(issued.returncode, 0, issued.stderr)
+        wait_for(lambda: workers[3].log.read_text().count("certificate-renewed") == 2)
+        before = self.site.status()["workers"][3]["verdicts"]["accepted"]
+        wait_for(lambda: self.site.status()["workers"][3]["verdicts"]["accepted"] > before + 5)
+
+    def test_a_worker_that_comes_after_the_end_is_told_so(self):
+        state = self.folder / "state"
+        server = self.site.serve("--state", state, "--set", "updates=40")
+        workers = [self.site.work(i, "--set", "updates=40") for i in range(4)]
+        server.communicate(timeout=60)
+        for worker in workers:
+            worker.communicate(timeout=20)
+        server = self.site.serve("--resume", state, "--set", "updates=40", "--linger-seconds", 20)
+        late = self.site.work(0)
+        output, _ = late.communicate(timeout=30)
+        self.assertEqual(late.returncode, 0, late.log.read_text())
+        self.assertTrue(output.startswith("the training is over"), output)
+        server.terminate()
+        self.assertEqual(server.wait(timeout=20), 0)
 
     def test_workers_end_with_the_training(self):
         server = self.site.serve()
@@ -188,7 +252,8 @@ class Life(ServingTest):
         begin = time.monotonic()
         worker = self.site.work(0, "--updates", 3, "--pause-ms", 200, "--json")
         report = json.loads(worker.communicate(timeout=20)[0])
-        self.assertEqual(report, {"sent": 3, "accepted": 3, "lost": 0, "reconnects": 0})
+        self.assertEqual(report, {"sent": 3, "accepted": 3, "lost": 0, "reconnects": 0,
+                                  "over": False})
         self.assertGreater(time.monotonic() - begin, 0.6)
 
         worker = self.site.work(0, "--pause-ms", 3_600_000, "--json")
@@ -202,6 +267,16 @@ class Life(ServingTest):
         stranger = self.site.work(7, "--number", 1)
         stranger.communicate(timeout=20)
         self.assertEqual(stranger.returncode, 2)
+
+
+class Documents(unittest.TestCase):
+    def test_the_kubernetes_example_starts_from_nothing(self):
+        """A server is ready before the first worker; a probe that waits for them never is."""
+        page = (Path(__file__).resolve().parents[2] / "docs" / "serving.md").read_text()
+        example = page.split("## Kubernetes")[1].split("```")[1]
+        probes = dict(re.findall(r"(\w+)Probe:\n\s+httpGet: {path: (/\w+), port: 7001}", example))
+        self.assertEqual(probes, {"liveness": "/livez", "readiness": "/readyz"})
+        self.assertNotIn("/healthz", example)
 
 
 class Flags(ServingTest):
@@ -223,6 +298,56 @@ class Flags(ServingTest):
         self.refused("needs the honest", *work, "worker-1", "--attack", "empire")
         self.refused("127.0.0.1:1", *work, "worker-1", "--patience-seconds", 0)
         self.refused("127.0.0.1:1", "top", "127.0.0.1:1")
+
+    def test_wrong_certificates_are_found_before_anything_is_made(self):
+        mine, theirs = self.site.issue_certificates(2)
+        ca = self.folder / "ca"
+        state = self.folder / "state"
+        serve = ("serve", self.spec, "--listen", "127.0.0.1:0", "--state", state)
+
+        def server(**other):
+            flags = dict(zip(mine[::2], mine[1::2])) | {f"--{k}": v for k, v in other.items()}
+            return (*serve, *(word for pair in flags.items() for word in pair))
+
+        self.refused("nowhere.crt", *server(ca="nowhere.crt"))
+        self.refused("is not the key of", *server(key=ca / "worker-0.key"))
+        self.refused("is a worker's certificate",
+                     *server(cert=ca / "worker-0.crt", key=ca / "worker-0.key"))
+        self.refused("nowhere", *server(denied="nowhere"))
+        ballast("ca", "init", "--dir", self.folder / "other")
+        self.refused("is not signed by", *server(ca=self.folder / "other" / "ca.crt"))
+        self.assertFalse(state.exists())
+        work = ("work", self.spec, "--server", "127.0.0.1:1", "--name", "worker-0")
+        self.refused("is the certificate of worker-1, but --name says worker-0", *work, *theirs[1])
+        self.refused("is a server's certificate", *work, *mine[:6])
+
+    def test_a_network_does_not_ask_for_the_keys_of_the_simulator(self):
+        state = self.folder / "state"
+        self.site.serve("--state", state, "--set", "byzantine=0", "--set", "share=0.4", "--set",
+                        "arrivals=trace", "--set", "attack=little", "--set", "updates=1000000")
+        self.assertEqual(self.site.status()["accepted"], 0)
+
+    def test_a_run_that_its_liars_could_stop_is_refused(self):
+        self.refused("at least 5 workers", "serve", self.spec, "--listen", "127.0.0.1:0",
+                     "--insecure-localhost", "--set", "cap_share=0.3")
+        self.refused("at least 5 workers", "cluster", self.spec, "--set", "cap_share=0.3", "--out",
+                     self.folder / "cluster")
+        self.refused("--min-workers", "serve", self.spec, "--listen", "127.0.0.1:0",
+                     "--insecure-localhost", "--min-workers", 5)
+
+    def test_counts_are_warned_of_and_the_quorum_is_told(self):
+        server = self.site.serve("--set", "weights=count", "--min-workers", 2)
+        lines = [json.loads(line) for line in server.log.read_text().splitlines()]
+        listening = next(line for line in lines if line["event"] == "listening")
+        self.assertEqual((listening["quorum"], listening["may_be_away"]), (2, 2))
+        warning = next(line for line in lines if line["event"] == "weights")
+        self.assertIn("any share", warning["why"])
+        worker = self.site.work(0, "--set", "weights=count")
+        wait_for(lambda: self.site.status()["workers"][0]["count"] == 1)
+        self.assertEqual(self.site.status()["version"], 0, "one of two")
+        self.site.work(1, "--set", "weights=count")
+        wait_for(lambda: self.site.status()["version"] > 5)
+        self.assertIsNone(worker.poll())
 
     def test_a_folder_of_another_run_is_not_gone_on_with(self):
         self.refused("nowhere", "serve", self.spec, "--listen", "127.0.0.1:0",

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from process import PROGRAM, SEED, Site, ballast
 
 from findings import Findings, is_full
-from ordeal import INTERVAL, Ordeal, failpoint_names
+from crash_run import INTERVAL, CrashRun, failpoint_names
 
 FAULT_SECONDS = 1.0
 FAILED = 2  # exit code
@@ -51,7 +51,7 @@ def flip(path, rng):
 def resume(site, state):
     """Goes on from a folder and ends at once, because the run is complete."""
     return ballast("serve", site.spec, "--listen", "127.0.0.1:0", "--insecure-localhost",
-                   "--resume", state, "--set", "updates=1", "--json")
+                   "--resume", state, "--set", "updates=1", "--linger-seconds", 0, "--json")
 
 
 def check_flips(findings, rounds):
@@ -88,21 +88,21 @@ def check_flips(findings, rounds):
 class Faults:
     """What servers did under faults."""
 
-    def __init__(self, ordeal):
-        self.ordeal = ordeal
+    def __init__(self, crash_run):
+        self.crash_run = crash_run
         self.went_on = self.ended = 0
         self.unclear = []
 
-    def endure(self, what, **how):
+    def live_through(self, what, **how):
         """A life under a fault; a server that goes on is stopped with SIGTERM."""
-        server = self.ordeal.resume(**how)
-        self.ordeal.site.is_listening(server)
+        server = self.crash_run.resume(**how)
+        self.crash_run.site.is_listening(server)
         try:
             server.wait(timeout=FAULT_SECONDS)
         except subprocess.TimeoutExpired:
             server.terminate()
             server.wait(timeout=60)
-        lost = self.ordeal.note_death()
+        lost = self.crash_run.note_death()
         last = server.log.read_text().splitlines()[-1]
         if server.returncode == 0 and lost == 0:
             self.went_on += 1
@@ -140,23 +140,23 @@ def libfiu(point, error):
 
 def check_faults(findings, full):
     with Site() as site:
-        ordeal = Ordeal(site, findings)
-        ordeal.kill()
-        faults = Faults(ordeal)
+        crash_run = CrashRun(site, findings)
+        crash_run.kill()
+        faults = Faults(crash_run)
         for name, hit, error in failpoints(full):
-            faults.endure(f"{name}:{hit}:{error}",
+            faults.live_through(f"{name}:{hit}:{error}",
                           environment={"BALLAST_FAILPOINT": f"{name}:{hit}:{error}"})
         faults.report(findings, "one call fails")
         if reason := why_not_libfiu():
             findings.note("libfiu skipped", reason)
         else:
-            faults = Faults(ordeal)
+            faults = Faults(crash_run)
             for point, error in LIBFIU.items():
                 for _ in range(20 if full else 1):
-                    faults.endure(point, launcher=libfiu(point, error))
+                    faults.live_through(point, launcher=libfiu(point, error))
             faults.report(findings, f"libfiu, {LIBFIU_PROBABILITY:.0%} of the calls fail")
-        findings.note("most acknowledged updates lost by one server", ordeal.lost_max)
-        ordeal.finish()
+        findings.note("most acknowledged updates lost by one server", crash_run.lost_max)
+        crash_run.finish()
 
 
 def main():

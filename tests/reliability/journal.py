@@ -58,7 +58,7 @@ def read_lives(state):
                     continue
                 for row in journal.execute(
                         f"SELECT position, incarnation, t, worker, sequence FROM {table} "
-                        "WHERE verdict = 0 ORDER BY position"):
+                        "WHERE verdict = 0 AND event = 0 ORDER BY position"):
                     lives[row[1]].records.append(Record(*row))
     return list(lives.values())
 

@@ -17,36 +17,36 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from process import SEED, Site
 
 from findings import Findings, is_full
-from ordeal import INTERVAL, Ordeal, failpoint_names
+from crash_run import INTERVAL, CrashRun, failpoint_names
 
 HITS = (1, 2, 7)
 REACHED_ONCE = ("journal-open",)
 SIGKILLED = -9
 
 
-def kill_at_random(ordeal, findings, rng, rounds):
+def kill_at_random(crash_run, findings, rng, rounds):
     alive = 0
     for _ in range(rounds):
-        ordeal.resume()
+        crash_run.resume()
         time.sleep(rng.uniform(0.0, 1.0))
-        alive += ordeal.server.poll() is None
-        ordeal.kill()
+        alive += crash_run.server.poll() is None
+        crash_run.kill()
     findings.check(alive == rounds, "random instants of SIGKILL, with the server alive until then",
                    alive, rounds)
 
 
-def kill_at_failpoints(ordeal, findings, failpoints):
+def kill_at_failpoints(crash_run, findings, failpoints):
     survived = []
     for name, hit in failpoints:
-        ordeal.resume(environment={"BALLAST_FAILPOINT": f"{name}:{hit}:kill"})
+        crash_run.resume(environment={"BALLAST_FAILPOINT": f"{name}:{hit}:kill"})
         try:
-            ordeal.server.wait(timeout=60)
+            crash_run.server.wait(timeout=60)
         except subprocess.TimeoutExpired:
-            ordeal.server.kill()
+            crash_run.server.kill()
             survived.append(f"{name}:{hit}")
-        ordeal.note_death()
-        if ordeal.server.returncode != SIGKILLED:
-            survived.append(f"{name}:{hit} ended with {ordeal.server.returncode}")
+        crash_run.note_death()
+        if crash_run.server.returncode != SIGKILLED:
+            survived.append(f"{name}:{hit} ended with {crash_run.server.returncode}")
     findings.check(not survived, "failpoints that killed the server",
                    f"{len(failpoints) - len(survived)} at {len(dict(failpoints))} places",
                    f"all of {len(failpoints)} {survived or ''}".strip())
@@ -62,13 +62,14 @@ def main():
     few = [("sync", 2), ("rename", 1), ("journal-commit", 7), ("after-commit", 2)]
     findings = Findings("kill_server")
     with Site() as site:
-        ordeal = Ordeal(site, findings)
-        ordeal.kill()
-        kill_at_random(ordeal, findings, random.Random(SEED), 200 if full else 5)
-        kill_at_failpoints(ordeal, findings, all_failpoints() if full else few)
-        findings.check(ordeal.lost_max <= INTERVAL, "most acknowledged updates lost by one death",
-                       ordeal.lost_max, f"at most the checkpoint interval, {INTERVAL}")
-        ordeal.finish()
+        crash_run = CrashRun(site, findings)
+        crash_run.kill()
+        kill_at_random(crash_run, findings, random.Random(SEED), 200 if full else 5)
+        kill_at_failpoints(crash_run, findings, all_failpoints() if full else few)
+        findings.check(crash_run.lost_max <= INTERVAL,
+                       "most acknowledged updates lost by one death",
+                       crash_run.lost_max, f"at most the checkpoint interval, {INTERVAL}")
+        crash_run.finish()
     return findings.exit_code()
 
 

@@ -15,7 +15,7 @@ export BALLAST_PROGRAM
 python=$(PATH=/usr/bin:$PATH command -v python3)
 
 code=0
-for script in accuracy flood kill_server damage workers; do
+for script in accuracy flood kill_server damage full_disk workers; do
   "$python" -B "$(dirname "$0")/$script.py" --full || code=1
 done
 exit $code

@@ -51,6 +51,11 @@ class Dataset {
   int class_count() const noexcept { return class_count_; }
   std::span<const int> labels() const noexcept { return labels_; }
 
+  // Whether the samples are pixels, whose 0 .. 255 are taken for 0 .. 1 before they are normalised.
+  bool has_pixels() const noexcept { return values_.index() == 0; }
+  // One mean and one deviation per channel, 0 and 1 where nothing is normalised.
+  const Normalization& normalization() const noexcept { return normalization_; }
+
   // Writes the named samples, normalised, as indices.size() x channels x height x width, and their
   // labels.
   //

@@ -13,18 +13,6 @@
 namespace ballast::experiment {
 namespace {
 
-server::WeightPolicy weight_policy(const RunSpec& run) {
-  switch (run.weights) {
-    case WeightPolicy::kCount:
-      return server::CountWeights{};
-    case WeightPolicy::kUniform:
-      return server::UniformWeights{};
-    case WeightPolicy::kFCap:
-      return server::CappedWeights{.f = run.f, .share = run.cap_share};
-  }
-  std::abort();
-}
-
 optim::Projection projection(const RunSpec& run) {
   switch (run.projection) {
     case ProjectionKind::kNone:
@@ -72,6 +60,18 @@ Result<data::Partition> make_partition(const RunSpec& run, std::uint64_t seed,
 
 }  // namespace
 
+server::WeightPolicy weight_policy(const RunSpec& run) {
+  switch (run.weights) {
+    case WeightPolicy::kCount:
+      return server::CountWeights{};
+    case WeightPolicy::kUniform:
+      return server::UniformWeights{};
+    case WeightPolicy::kFCap:
+      return server::CappedWeights{.f = run.f, .share = run.cap_share};
+  }
+  std::abort();
+}
+
 sim::Population population(const RunSpec& run) {
   return {.honest = run.workers - run.byzantine, .byzantine = run.byzantine};
 }
@@ -98,7 +98,8 @@ server::AdmissionOptions network_admission(const RunSpec& run) {
 
 Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t seed,
                                             const learn::Model& model,
-                                            const server::AdmissionOptions& admission) {
+                                            const server::AdmissionOptions& admission,
+                                            const ServerSetting& setting) {
   server::ServerOptions options{.worker_count = run.workers,
                                 .statistic_count = model.initial_statistics().size(),
                                 .reply = run.reply,
@@ -106,12 +107,13 @@ Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t se
   if (run.staleness_max > 0) options.admission.staleness_max = run.staleness_max;
   BALLAST_TRY(auto optimizer, make_optimizer(run, model.initial_parameters(seed)));
   BALLAST_TRY(auto rule, robust::parse_rule(run.rule));
-  BALLAST_TRY(auto method,
-              server::make_table_method({.worker_count = run.workers,
-                                         .dim = optimizer->model()->size(),
-                                         .weights = weight_policy(run),
-                                         .seed = seed},
-                                        std::move(rule), kernels::make_cpu_backend(1)));
+  BALLAST_TRY(auto method, server::make_table_method({.worker_count = run.workers,
+                                                      .dim = optimizer->model()->size(),
+                                                      .weights = weight_policy(run),
+                                                      .rows_min = setting.rows_min,
+                                                      .seed = seed},
+                                                     std::move(rule),
+                                                     kernels::make_cpu_backend(setting.threads)));
   return server::ParameterServer::make(
       options, {.method = std::move(method), .optimizer = std::move(optimizer)});
 }

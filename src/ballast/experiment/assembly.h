@@ -14,11 +14,14 @@
 #include "ballast/experiment/run_spec.h"
 #include "ballast/optim/estimator.h"
 #include "ballast/server/parameter_server.h"
+#include "ballast/server/weight_policy.h"
 #include "ballast/sim/arrival.h"
 
 namespace ballast::experiment {
 
 sim::Population population(const RunSpec& run);
+
+server::WeightPolicy weight_policy(const RunSpec& run);
 
 optim::EstimatorOptions estimator_options(const RunSpec& run);
 
@@ -26,11 +29,19 @@ optim::EstimatorOptions estimator_options(const RunSpec& run);
 // has no use for their updates, and none gets far ahead of the others. The caller adds names.
 server::AdmissionOptions network_admission(const RunSpec& run);
 
-// The server of the run, its model initialised from the seed. It aggregates on one thread: the
-// others compute gradients meanwhile, and threads that wait for rows would be in their way.
+// What a specification does not say about a server.
+struct ServerSetting {
+  // A trainer lets it aggregate on one thread: the others compute gradients meanwhile, and threads
+  // that wait for rows would be in their way. A server on a network has its machine for itself.
+  std::size_t threads = 1;
+  std::size_t rows_min = 1;  // before a step, beside what the weights need
+};
+
+// The server of the run, its model initialised from the seed.
 Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t seed,
                                             const learn::Model& model,
-                                            const server::AdmissionOptions& admission = {});
+                                            const server::AdmissionOptions& admission = {},
+                                            const ServerSetting& setting = {});
 
 // What the workers of the run learn from.
 Result<learn::TrainingData> training_data(const RunSpec& run, std::uint64_t seed,

@@ -15,6 +15,7 @@
 
 #include "ballast/base/check.h"
 #include "ballast/files/error_text.h"
+#include "ballast/files/new_file.h"
 
 namespace ballast::files {
 namespace {
@@ -26,21 +27,6 @@ tl::unexpected<Error> system_error(std::string_view what) {
   return tl::unexpected<Error>(
       Error{code, fmt::format("{}: {}", what, std::generic_category().message(reason))});
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) noexcept : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (is_open()) ::close(number_);
-  }
-  bool is_open() const noexcept { return number_ >= 0; }
-  int get() const noexcept { return number_; }
-
- private:
-  int number_;
-};
 
 class FileSource final : public ByteSource {
  public:
@@ -66,59 +52,6 @@ class FileSource final : public ByteSource {
   std::size_t size_;
 };
 
-// A new file beside its target that disappears unless it is renamed to it.
-class TemporaryFile {
- public:
-  // Created with the permissions that any new file gets; the name is free because O_EXCL says so.
-  static Result<TemporaryFile> create_beside(const std::filesystem::path& target) {
-    constexpr int kAttempts = 100;
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      std::filesystem::path path = target;
-      path += fmt::format(".{}-{}.tmp", ::getpid(), attempt);
-      Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-      if (file.is_open()) return TemporaryFile(std::move(path), std::move(file));
-      if (errno != EEXIST) break;
-    }
-    return system_error("cannot create a temporary file beside it");
-  }
-
-  TemporaryFile(TemporaryFile&& other) noexcept
-      : path_(std::exchange(other.path_, {})), file_(std::move(other.file_)) {}
-  TemporaryFile& operator=(TemporaryFile&&) = delete;
-  ~TemporaryFile() {
-    if (!path_.empty()) ::unlink(path_.c_str());
-  }
-
-  Status set_permissions(mode_t permissions) {
-    if (::fchmod(file_.get(), permissions) != 0) return system_error("cannot set permissions");
-    return {};
-  }
-
-  Status append(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t count = ::write(file_.get(), bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return system_error("cannot write");
-      bytes = bytes.subspan(static_cast<std::size_t>(count));
-    }
-    return {};
-  }
-
-  Status flush_and_rename(const std::filesystem::path& target) {
-    if (::fsync(file_.get()) != 0) return system_error("cannot flush to the disk");
-    if (::rename(path_.c_str(), target.c_str()) != 0) return system_error("cannot rename");
-    path_.clear();
-    return {};
-  }
-
- private:
-  TemporaryFile(std::filesystem::path path, Descriptor file)
-      : path_(std::move(path)), file_(std::move(file)) {}
-
-  std::filesystem::path path_;
-  Descriptor file_;
-};
-
 struct Target {
   std::filesystem::path path;
   std::optional<mode_t> permissions;  // of the file that is replaced, if there is one
@@ -138,20 +71,19 @@ Result<Target> find_target(const std::filesystem::path& path) {
   return target;
 }
 
-Status replace(const std::filesystem::path& path,
-               std::span<const std::span<const std::byte>> pieces) {
-  BALLAST_TRY(const Target target, find_target(path));
+Status replace(const Target& target, std::span<const std::span<const std::byte>> pieces) {
   const std::filesystem::path parent = target.path.parent_path();
   const Descriptor folder(
       ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.is_open()) return system_error("cannot open its folder");
-  BALLAST_TRY(TemporaryFile file, TemporaryFile::create_beside(target.path));
+  if (!folder.is_open()) return files::system_error(target.path, "cannot open its folder");
+  // Never more readable than the file it replaces, not even for a moment.
+  BALLAST_TRY(StagedFile file,
+              StagedFile::write(target.path, pieces, target.permissions.value_or(kOrdinary)));
   if (target.permissions) BALLAST_TRY_STATUS(file.set_permissions(*target.permissions));
-  for (const auto piece : pieces) BALLAST_TRY_STATUS(file.append(piece));
-  BALLAST_TRY_STATUS(file.flush_and_rename(target.path));
+  BALLAST_TRY_STATUS(file.put_in_place());
   // Some file systems have no flush for folders and say EINVAL; there is nothing to wait for then.
   if (::fsync(folder.get()) != 0 && errno != EINVAL) {
-    return system_error("is written, but may be lost if the machine stops now");
+    return files::system_error(target.path, "is written, but may be lost if the machine stops now");
   }
   return {};
 }
@@ -189,7 +121,8 @@ Result<AlignedVector<std::byte>> read_file(const std::filesystem::path& path) {
 
 Status write_file_atomically(const std::filesystem::path& path,
                              std::span<const std::span<const std::byte>> pieces) {
-  return naming(path, replace(path, pieces));
+  BALLAST_TRY(const Target target, naming(path, find_target(path)));
+  return replace(target, pieces);
 }
 
 }  // namespace ballast::files

@@ -138,7 +138,7 @@ TEST_F(FileIo, ReplacesTheFileBehindALink) {
 }
 
 TEST_F(FileIo, WritesBesideWhatAStoppedProcessLeftBehind) {
-  const std::string leftover = "data." + std::to_string(::getpid()) + "-0.tmp";
+  const std::string leftover = ".data." + std::to_string(::getpid()) + "-0.tmp";
   make_file(leftover, "half");
   ASSERT_TRUE(write(in_folder("data"), "new").has_value());
   EXPECT_EQ(content_of(in_folder("data")), "new");

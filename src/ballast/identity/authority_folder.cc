@@ -11,11 +11,18 @@
 
 #include "ballast/files/error_text.h"
 #include "ballast/files/file_io.h"
+#include "ballast/files/new_file.h"
 #include "ballast/identity/certificate.h"
 #include "ballast/identity/issued_index.h"
-#include "ballast/identity/new_file.h"
 
 namespace ballast::identity {
+
+using files::flush_folder;
+using files::kPrivate;
+using files::kPublic;
+using files::system_error;
+using files::write_new_file;
+
 namespace {
 
 // A folder that only its owner may enter, and that vanishes unless it gets its name.

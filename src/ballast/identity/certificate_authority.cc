@@ -9,13 +9,21 @@
 
 #include "ballast/base/nearest_word.h"
 #include "ballast/files/error_text.h"
+#include "ballast/files/new_file.h"
 #include "ballast/identity/alternative_names.h"
 #include "ballast/identity/authority_folder.h"
 #include "ballast/identity/certificate.h"
 #include "ballast/identity/name.h"
-#include "ballast/identity/new_file.h"
 
 namespace ballast::identity {
+
+using files::Descriptor;
+using files::flush_folder;
+using files::kPrivate;
+using files::kPublic;
+using files::lock_folder;
+using files::StagedFile;
+
 namespace {
 
 constexpr std::string_view kReservedName = "ca";  // NAME.key would be the authority's own

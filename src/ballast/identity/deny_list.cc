@@ -7,10 +7,13 @@
 
 #include "ballast/files/error_text.h"
 #include "ballast/files/file_io.h"
+#include "ballast/files/new_file.h"
 #include "ballast/identity/name.h"
-#include "ballast/identity/new_file.h"
 
 namespace ballast::identity {
+
+using files::system_error;
+
 namespace {
 
 std::optional<DeniedCertificate> parse_line(std::string_view line) {

@@ -51,6 +51,10 @@ class Model {
   virtual std::span<const TensorSlot> parameters() const noexcept = 0;
   virtual std::span<const TensorSlot> statistics() const noexcept = 0;
 
+  // The layers in order, each as the call that makes PyTorch's module of that name, such as
+  // "Linear(32, 10)"; empty where they are not known, as for a TorchScript file.
+  virtual std::vector<std::string> layers() const { return {}; }
+
   // Determinism: a function of the model and the seed.
   virtual std::vector<float> initial_parameters(std::uint64_t seed) const = 0;
   virtual std::vector<float> initial_statistics() const = 0;

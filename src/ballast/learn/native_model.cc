@@ -96,6 +96,8 @@ class NativeModel final : public Model {
   std::span<const TensorSlot> parameters() const noexcept override { return parameters_; }
   std::span<const TensorSlot> statistics() const noexcept override { return statistics_; }
 
+  std::vector<std::string> layers() const override { return layer_texts(*network_); }
+
   std::vector<float> initial_parameters(std::uint64_t seed) const override {
     return initial_parameters_of(*network_, seed);
   }

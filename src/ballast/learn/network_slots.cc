@@ -1,8 +1,44 @@
 #include "ballast/learn/network_slots.h"
 
+#include <fmt/core.h>
+
+#include <variant>
+
 #include "ballast/nn/initialise.h"
 
 namespace ballast::learn {
+namespace {
+
+// One layer in its place as the call of PyTorch's module.
+struct LayerText {
+  const nn::Step& step;
+
+  static std::string_view without_bias(bool has_bias) { return has_bias ? "" : ", bias=False"; }
+  std::string operator()(const nn::Conv2d& conv) const {
+    return fmt::format("Conv2d({}, {}, kernel_size={}, padding={}{})", step.in.channels,
+                       conv.channels, conv.kernel, conv.padding, without_bias(conv.bias));
+  }
+  std::string operator()(const nn::Linear& linear) const {
+    return fmt::format("Linear({}, {}{})", step.in.size(), linear.features,
+                       without_bias(linear.bias));
+  }
+  std::string operator()(const nn::BatchNorm&) const {
+    return fmt::format("BatchNorm{}d({})", step.in.positions() > 1 ? 2 : 1, step.in.channels);
+  }
+  std::string operator()(const nn::Relu&) const { return "ReLU()"; }
+  std::string operator()(const nn::MaxPool&) const { return "MaxPool2d(2)"; }
+  std::string operator()(const nn::Flatten&) const { return "Flatten()"; }
+};
+
+}  // namespace
+
+std::vector<std::string> layer_texts(const nn::Network& network) {
+  std::vector<std::string> texts;
+  for (const nn::Step& step : network.steps()) {
+    texts.push_back(std::visit(LayerText{step}, step.layer));
+  }
+  return texts;
+}
 
 std::vector<TensorSlot> slots_of(std::span<const nn::Tensor> tensors) {
   std::vector<TensorSlot> slots;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ballast/data/dataset.h"
@@ -12,6 +13,7 @@
 namespace ballast::learn {
 
 std::vector<TensorSlot> slots_of(std::span<const nn::Tensor> tensors);
+std::vector<std::string> layer_texts(const nn::Network& network);
 data::Shape input_of(const nn::Network& network);
 int class_count_of(const nn::Network& network);
 std::vector<float> initial_parameters_of(const nn::Network& network, std::uint64_t seed);

@@ -29,6 +29,7 @@ struct Parts {
   std::function<std::vector<float>(std::uint64_t seed)> initial_parameters;
   std::vector<float> initial_statistics;
   std::size_t dim = 0;
+  std::vector<std::string> layers = {};
 };
 using PartsPointer = std::shared_ptr<const Parts>;
 
@@ -113,6 +114,8 @@ class TorchModel final : public Model {
   std::span<const TensorSlot> parameters() const noexcept override { return parts_->parameters; }
   std::span<const TensorSlot> statistics() const noexcept override { return parts_->statistics; }
 
+  std::vector<std::string> layers() const override { return parts_->layers; }
+
   std::vector<float> initial_parameters(std::uint64_t seed) const override {
     return parts_->initial_parameters(seed);
   }
@@ -148,7 +151,8 @@ Result<std::shared_ptr<const Model>> make_torch_twin(nn::Network network) {
             .initial_parameters =
                 [shared](std::uint64_t seed) { return initial_parameters_of(*shared, seed); },
             .initial_statistics = initial_statistics_of(*shared),
-            .dim = shared->parameter_count()});
+            .dim = shared->parameter_count(),
+            .layers = layer_texts(*shared)});
 }
 
 Result<std::shared_ptr<const Model>> load_torch_script(const TorchScriptOptions& options) {

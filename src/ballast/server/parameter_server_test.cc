@@ -22,6 +22,7 @@ using Values = std::vector<float>;
 struct Setting {
   ServerOptions options{.worker_count = 3};
   WeightPolicy weights = CountWeights{};
+  std::size_t rows_min = 1;
   std::string rule = "mean";
   double eta = 1.0;
   std::optional<double> gamma = std::nullopt;  // given: the server of mu^2-SGD
@@ -39,7 +40,8 @@ optim::ServerOptimizerPointer<float> make_optimizer(const Setting& setting) {
 Result<ParameterServer> try_make(const Setting& setting) {
   BALLAST_TRY(auto method, make_table_method({.worker_count = setting.options.worker_count,
                                               .dim = setting.start.size(),
-                                              .weights = setting.weights},
+                                              .weights = setting.weights,
+                                              .rows_min = setting.rows_min},
                                              robust::parse_rule(setting.rule).value(),
                                              kernels::make_reference_backend()));
   return ParameterServer::make(setting.options,
@@ -203,6 +205,16 @@ TEST(ParameterServer, AWorkerThatJoinsAgainMustComputeOnTheNewModel) {
   EXPECT_EQ(server.on_update({.worker = 1, .ticket = old, .values = good}).outcome.verdict,
             Verdict::kUnasked);
   EXPECT_EQ(send(server, 1, good).verdict, Verdict::kAccepted);
+}
+
+TEST(ParameterServer, MoreRowsMayBeAskedForThanTheWeightsNeed) {
+  ParameterServer server = make({.rows_min = 2});
+  send(server, 0, {1.0f, 1.0f});
+  EXPECT_TRUE(server.pause_reason().has_value());
+  EXPECT_EQ(server.model().version, 0u);
+  send(server, 1, {1.0f, 1.0f});
+  EXPECT_FALSE(server.pause_reason().has_value());
+  EXPECT_EQ(server.model().version, 1u);
 }
 
 TEST(ParameterServer, BelowTheQuorumRowsAreCollectedWithoutAStep) {

@@ -73,7 +73,7 @@ class TableMethod final : public Method {
   std::string pause_reason() const override {
     if (has_quorum_) return {};
     return fmt::format("{} of {} workers have sent an update; {} are needed before the model moves",
-                       table_.filled_count(), counts_.size(), quorum(options_.weights));
+                       table_.filled_count(), counts_.size(), needed_rows());
   }
 
   // Below the quorum it waits for those that have no row yet.
@@ -97,7 +97,7 @@ class TableMethod final : public Method {
 
   std::vector<NamedNumber> figures() const override {
     return {{"rows", static_cast<double>(table_.filled_count())},
-            {"quorum", static_cast<double>(quorum(options_.weights))},
+            {"quorum", static_cast<double>(needed_rows())},
             {"heaviest_share", heaviest_share_},
             {"heaviest_share_max", heaviest_share_max_}};
   }
@@ -106,6 +106,7 @@ class TableMethod final : public Method {
   Status restore(MethodState state, std::span<const std::uint64_t> lifetime_counts) override;
 
  private:
+  std::size_t needed_rows() const { return std::max(quorum(options_.weights), options_.rows_min); }
   void weigh();
   void note_share();
   const kernels::Vector& aggregate(std::uint64_t number);
@@ -125,6 +126,10 @@ class TableMethod final : public Method {
 
 void TableMethod::weigh() {
   has_quorum_ = assign_weights(options_.weights, counts_, weights_);
+  if (table_.filled_count() < options_.rows_min) {
+    has_quorum_ = false;
+    std::ranges::fill(weights_, 0u);
+  }
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     if (weights_[i] == 0) continue;
     const Status is_set = table_.set_weight(i, in_updates(weights_[i]));

@@ -21,7 +21,8 @@ struct TableOptions {
   std::size_t worker_count = 1;
   std::size_t dim = 1;
   WeightPolicy weights = CountWeights{};
-  std::uint64_t seed = 0;  // of rules that draw random numbers
+  std::size_t rows_min = 1;  // before a step, beside what the weights need
+  std::uint64_t seed = 0;    // of rules that draw random numbers
 };
 
 // Refuses no workers, an empty model, an impossible weight policy, and a rule that cannot take so

@@ -1,19 +1,44 @@
 #include "ballast/service/event.h"
 
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 namespace ballast::service {
 namespace {
 
-// Texts of the operating system and of peers need not be UTF-8.
-std::string dump(const nlohmann::json& value) {
-  return value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+using Json = nlohmann::ordered_json;
+
+std::string_view level_of(Severity severity) {
+  switch (severity) {
+    case Severity::kInfo:
+      return "info";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kError:
+      return "error";
+  }
+  std::abort();
+}
+
+std::string time_text(std::chrono::sys_time<std::chrono::milliseconds> time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(seconds.time_since_epoch().count()),
+                     (time - seconds).count());
 }
 
 }  // namespace
 
-std::string json_text(std::string_view text) { return dump(text); }
-
-std::string json_number(double value) { return dump(value); }
+std::string log_line(const Event& event, std::chrono::sys_time<std::chrono::milliseconds> time) {
+  Json line = {
+      {"time", time_text(time)}, {"level", level_of(event.severity)}, {"event", event.name}};
+  for (const EventField& field : event.fields) {
+    std::visit([&](const auto& value) { line[field.name] = value; }, field.value.any());
+  }
+  // Texts of the operating system and of peers need not be UTF-8.
+  return line.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
 
 }  // namespace ballast::service

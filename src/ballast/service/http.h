@@ -1,15 +1,18 @@
 #pragma once
-// Just enough HTTP/1.1 to be looked at: GET with short answers, one request per connection.
+// Just enough HTTP/1.1 to be looked at: GET and HEAD with short answers, one request per
+// connection. Boost.Beast reads and writes the messages; the file http.cc alone includes it.
 //
-// The library behind prometheus-cpp has a whole web server in it, which would be one more door to
-// defend; this one reads at most a few kilobytes, ignores all headers and closes. It has no
-// encryption: bind it to loopback, or to a network that only operators reach.
+// It has no encryption and no passwords: bind it to loopback, or to a network that only operators
+// reach. A page in somebody's browser cannot ask it under a name of its own: the Host header must
+// be an address, "localhost", the host of `listen` or one of `hosts`.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ballast/base/error.h"
 
@@ -21,14 +24,20 @@ struct HttpAnswer {
   std::string body;
 };
 
-// Answers the path of a GET. Called by one thread, one call at a time.
+struct HttpOptions {
+  std::string listen = {};              // HOST:PORT; port 0 takes a free one
+  std::vector<std::string> hosts = {};  // further names under which it may be asked
+  std::size_t connections_max = 64;     // more are closed as they come
+};
+
+// Answers the path of a GET, without its query. Called by one thread, one call at a time.
 using HttpHandler = std::function<HttpAnswer(std::string_view path)>;
 
 class HttpServer {
  public:
-  // Listens on HOST:PORT; port 0 takes a free one. Serves one connection at a time, each for two
-  // seconds at most, so that whoever dawdles keeps out others only for so long.
-  static Result<std::unique_ptr<HttpServer>> start(std::string_view listen, HttpHandler handler);
+  // A connection lasts two seconds at most and sends at most 8 KiB, so that whoever dawdles keeps
+  // nobody out.
+  static Result<std::unique_ptr<HttpServer>> start(const HttpOptions& options, HttpHandler handler);
 
   virtual ~HttpServer() = default;
   virtual std::uint16_t port() const noexcept = 0;

@@ -12,6 +12,7 @@
 #include "ballast/files/text_file.h"
 #include "ballast/identity/certificate_authority.h"
 #include "ballast/service/child_process.h"
+#include "ballast/service/quorum.h"
 #include "ballast/service/work.h"
 
 namespace ballast::service {
@@ -29,8 +30,8 @@ constexpr std::string_view kServerName = "main";
 
 class LocalCluster {
  public:
-  LocalCluster(const LocalClusterOptions& options, const experiment::PlannedRun& planned)
-      : options_(options), run_(planned.run), names_(default_names(run_.workers)) {}
+  LocalCluster(const LocalClusterOptions& options, const Liars& liars)
+      : options_(options), liars_(liars), names_(default_names(liars.run.workers)) {}
 
   Result<std::string> run() {
     BALLAST_TRY_STATUS(issue_certificates());
@@ -79,9 +80,11 @@ class LocalCluster {
 
   Status start_server() {
     std::vector<std::string> words = command("serve", kServerName);
-    words.insert(words.end(), {"--listen", "127.0.0.1:0", "--denied", (ca() / "denied").string(),
-                               "--state", (options_.folder / "state").string(), "--ports-file",
-                               ports_file().string(), "--json"});
+    words.insert(words.end(),
+                 {"--listen", "127.0.0.1:0", "--denied", (ca() / "denied").string(), "--state",
+                  (options_.folder / "state").string(), "--ports-file", ports_file().string(),
+                  "--model-out", (options_.folder / "model.safetensors").string(), "--threads",
+                  fmt::format("{}", options_.threads), "--linger-seconds", "0", "--json"});
     if (!options_.http.empty()) words.insert(words.end(), {"--http", options_.http});
     BALLAST_TRY(auto child, ChildProcess::start({.command = std::move(words),
                                                  .output = options_.folder / "result.json",
@@ -109,15 +112,17 @@ class LocalCluster {
     const std::string& name = names_[number];
     std::vector<std::string> words = command("work", name);
     words.insert(words.end(), {"--server", "localhost:" + port, "--name", name});
-    const bool is_byzantine = experiment::population(run_).is_byzantine(number);
-    if (is_byzantine) words.insert(words.end(), {"--attack", run_.attack});
+    const bool is_byzantine = number + liars_.count >= names_.size();
+    const std::string& attack = liars_.run.attack;
+    if (is_byzantine) words.insert(words.end(), {"--attack", attack});
     BALLAST_TRY(auto child,
                 ChildProcess::start({.command = std::move(words),
                                      .log = options_.folder / fmt::format("{}.log", name)}));
     workers_.push_back(std::move(child));
     options_.events(
-        {Severity::kInfo, fmt::format(R"("event":"started","worker":"{}","attack":{})", name,
-                                      is_byzantine ? json_text(run_.attack) : "null")});
+        {Severity::kInfo,
+         "started",
+         {{"worker", name}, {"attack", is_byzantine ? EventValue(attack) : EventValue(nullptr)}}});
     return {};
   }
 
@@ -131,9 +136,9 @@ class LocalCluster {
       for (std::size_t i = 0; i < workers_.size(); ++i) {
         if (is_dead[i] || !workers_[i].exit_code() || server_->exit_code()) continue;
         is_dead[i] = true;
-        options_.events(
-            {Severity::kWarning, fmt::format(R"("event":"worker-ended","worker":"{}","code":{})",
-                                             names_[i], *workers_[i].exit_code())});
+        options_.events({Severity::kWarning,
+                         "worker-ended",
+                         {{"worker", names_[i]}, {"code", *workers_[i].exit_code()}}});
       }
     }
   }
@@ -153,7 +158,7 @@ class LocalCluster {
   }
 
   const LocalClusterOptions& options_;
-  const experiment::RunSpec& run_;
+  const Liars& liars_;
   const std::vector<std::string> names_;
   std::optional<ChildProcess> server_;
   std::vector<ChildProcess> workers_;
@@ -166,16 +171,17 @@ Result<std::string> run_local_cluster(const LocalClusterOptions& options) {
   for (const std::string& setting : options.settings) {
     BALLAST_TRY_STATUS(experiment::apply_override(spec, setting));
   }
-  BALLAST_TRY(const experiment::PlannedRun planned, plan_run(std::move(spec)));
-  if (planned.run.byzantine > 0) {
-    BALLAST_TRY_STATUS(make_network_attack(planned.run, planned.run.attack));
-  }
+  BALLAST_TRY(const experiment::PlannedRun planned, plan_run(spec));
+  BALLAST_TRY_STATUS(check_quorum(
+      quorum_facts(experiment::weight_policy(planned.run), planned.run.workers, 0), 0));
+  BALLAST_TRY(const Liars liars, plan_liars(std::move(spec)));
+  if (liars.count > 0) BALLAST_TRY_STATUS(make_network_attack(liars.run, liars.run.attack));
   std::error_code ignored;
   if (fs::exists(options.folder, ignored)) {
     return invalid_argument(
         fmt::format("{} exists already; name another folder with --out", options.folder.string()));
   }
-  return LocalCluster(options, planned).run();
+  return LocalCluster(options, liars).run();
 }
 
 }  // namespace ballast::service

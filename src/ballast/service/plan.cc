@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "ballast/server/weight_policy.h"
 #include "ballast/store/checksum.h"
 #include "ballast/wire/schema.h"
 
@@ -21,19 +22,83 @@ std::uint64_t hash_of_tensors(const learn::Model& model) {
   return wire::schema_hash(tensors);
 }
 
+double count_of_runs(const experiment::Spec& spec) {
+  double count = 1.0;
+  if (!spec.panels.empty()) count *= static_cast<double>(spec.panels.size());
+  if (!spec.curves.empty()) count *= static_cast<double>(spec.curves.size());
+  for (const experiment::Axis& axis : spec.grid) count *= static_cast<double>(axis.choices.size());
+  return count;
+}
+
+// The settings of the only panel, combination and curve become the base's own.
+// Requires: count_of_runs(spec) == 1.
+void flatten(experiment::Spec& spec) {
+  const auto take = [&](const std::vector<experiment::Setting>& settings) {
+    for (const experiment::Setting& setting : settings) {
+      experiment::apply(setting, spec.base, spec.origins);
+    }
+  };
+  for (const experiment::Variant& panel : spec.panels) take(panel.settings);
+  for (const experiment::Axis& axis : spec.grid) take(axis.choices);
+  for (const experiment::Variant& curve : spec.curves) take(curve.settings);
+  spec.panels.clear();
+  spec.grid.clear();
+  spec.curves.clear();
+  spec.claims.clear();
+}
+
+// Workers come when they come and lie when they like: what a specification says of that is for the
+// simulator, and is neither checked nor part of what a resumed run must have in common.
+void forget_simulation(experiment::RunSpec& run) {
+  run.rule = experiment::resolve(run).rule;  // may name the share
+  const experiment::RunSpec plain;
+  run.byzantine = 0;
+  run.share = 0.0;
+  run.attack = plain.attack;
+  run.arrivals = plain.arrivals;
+  run.trace = plain.trace;
+  run.burst = plain.burst;
+  run.clock = plain.clock;
+  run.compute_time = plain.compute_time;
+}
+
+// What a network has instead of the simulator's defaults.
+void set_network_defaults(experiment::Spec& spec) {
+  const auto is_set = [&](std::string_view key) { return spec.origins.by_key.contains(key); };
+  experiment::RunSpec& run = spec.base;
+  if (!is_set("reply")) run.reply = experiment::Reply::kNewest;
+  if (is_set("weights") || run.f < 1 || run.cap_share <= 0.0 || run.cap_share >= 0.5) return;
+  const server::WeightPolicy capped = server::CappedWeights{.f = run.f, .share = run.cap_share};
+  const bool is_possible = server::validate(capped, run.workers).has_value() &&
+                           run.workers >= server::quorum(capped) + run.f;
+  if (is_possible) run.weights = experiment::WeightPolicy::kFCap;
+}
+
 }  // namespace
 
 Result<experiment::PlannedRun> plan_run(experiment::Spec spec) {
-  if (!spec.origins.by_key.contains("reply")) spec.base.reply = experiment::Reply::kNewest;
+  if (const double count = count_of_runs(spec); count != 1.0) {
+    return invalid_argument(
+        fmt::format("{} describes {:.0f} runs, but a server trains one; choose it with --set, or "
+                    "leave out panels, grid and curves",
+                    spec.name, count));
+  }
+  flatten(spec);
+  set_network_defaults(spec);
+  forget_simulation(spec.base);
   spec.seeds.resize(1);
   BALLAST_TRY(std::vector<experiment::PlannedRun> runs, experiment::expand(spec));
-  if (runs.size() != 1) {
-    return invalid_argument(
-        fmt::format("{} describes {} runs, but a server trains one; choose it with --set, or leave "
-                    "out panels, grid and curves",
-                    spec.name, runs.size()));
-  }
   return std::move(runs.front());
+}
+
+Result<Liars> plan_liars(experiment::Spec spec) {
+  if (count_of_runs(spec) == 1.0) flatten(spec);
+  Liars liars{.count = spec.base.byzantine, .run = std::move(spec.base)};
+  if (liars.count >= liars.run.workers) {
+    return invalid_argument(fmt::format("{} Byzantine of {} workers leave no honest one",
+                                        liars.count, liars.run.workers));
+  }
+  return liars;
 }
 
 Result<Plan> make_plan(experiment::Spec spec) {

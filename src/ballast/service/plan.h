@@ -25,10 +25,22 @@ struct Plan {
   const experiment::RunSpec& run() const noexcept { return planned.run; }
 };
 
-// The one run of a specification, under its first seed. Where the specification does not set
-// `reply`, workers get the newest model, as a real server does. Refuses a specification of several
-// runs.
+// The one run of a specification, under its first seed. Refuses a specification of several runs.
+//
+// Keys that say when a simulated worker comes and how it lies (`share`, `byzantine`, `attack`,
+// `arrivals`, ...) are not looked at, except that a rule may name the share. Where the
+// specification does not set them, workers get the newest model (`reply`), and the weights are
+// capped by `f` and `cap_share`, unless there are too few workers for that.
 Result<experiment::PlannedRun> plan_run(experiment::Spec spec);
+
+// The liars of a cluster that is made to try things out: the last `count` workers, with the attack
+// of `run`.
+struct Liars {
+  std::uint64_t count = 0;
+  experiment::RunSpec run;
+};
+// Requires: a specification that plan_run() takes.
+Result<Liars> plan_liars(experiment::Spec spec);
 
 // The same with its data and model loaded.
 Result<Plan> make_plan(experiment::Spec spec);

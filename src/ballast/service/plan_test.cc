@@ -25,6 +25,38 @@ TEST(Plan, TheFirstSeedIsTakenAndSeveralRunsAreRefused) {
   EXPECT_THAT(plan_run(parsed("[grid]\neta = [0.1, 0.2]")).error().message, HasSubstr("2 runs"));
 }
 
+TEST(Plan, KeysOfTheSimulatorAreNotLookedAt) {
+  const auto plain = plan_run(parsed("workers = 6")).value();
+  for (const auto* text :
+       {"byzantine = 0\nshare = 0.4", "share = 0.9", "byzantine = 7", "arrivals = \"trace\"",
+        "attack = \"none-such\"", "[[panel]]\nlabel = \"p\"\nshare = 0.3"}) {
+    const auto planned = plan_run(parsed(std::string("workers = 6\n") + text));
+    ASSERT_TRUE(planned) << planned.error().message;
+    EXPECT_EQ(planned->run, plain.run) << text;
+  }
+  EXPECT_EQ(plan_run(parsed("rule = \"ctma(gm, {share})\"\nshare = 0.3")).value().run.rule,
+            "ctma(gm, 0.3)");
+}
+
+TEST(Plan, WeightsAreCappedUnlessThereAreTooFewWorkersOrTheFileSaysOtherwise) {
+  using enum experiment::WeightPolicy;
+  const auto weights = [](std::string_view text) {
+    return plan_run(parsed(text)).value().run.weights;
+  };
+  EXPECT_EQ(weights("workers = 6"), kFCap);
+  EXPECT_EQ(weights("workers = 5"), kCount);
+  EXPECT_EQ(weights("workers = 5\ncap_share = 0.25"), kFCap);
+  EXPECT_EQ(weights("workers = 9\nweights = \"count\""), kCount);
+  EXPECT_EQ(weights("workers = 9\n[[curve]]\nlabel = \"c\"\nweights = \"uniform\""), kUniform);
+}
+
+TEST(Plan, AClusterStartsTheLiarsThatTheFileAsksFor) {
+  const auto liars = plan_liars(parsed("workers = 6\nbyzantine = 2\nattack = \"zero\"")).value();
+  EXPECT_EQ(liars.count, 2u);
+  EXPECT_EQ(liars.run.attack, "zero");
+  EXPECT_FALSE(plan_liars(parsed("workers = 2\nbyzantine = 2")));
+}
+
 TEST(Plan, OnlyLengthAndEvaluationsMayChangeWhenARunGoesOn) {
   const auto names = default_names(2);
   EXPECT_THAT(names, ElementsAre("worker-0", "worker-1"));

@@ -2,23 +2,29 @@
 
 #include <fmt/core.h>
 
-#include <chrono>
+#include <algorithm>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "ballast/experiment/assembly.h"
+#include "ballast/experiment/model_file.h"
 #include "ballast/identity/name.h"
 #include "ballast/service/http.h"
-#include "ballast/service/line_budget.h"
-#include "ballast/service/steward.h"
+#include "ballast/service/log_limiter.h"
+#include "ballast/service/probes.h"
+#include "ballast/service/quorum.h"
+#include "ballast/service/run_folder.h"
+#include "ballast/service/server_hooks.h"
 #include "ballast/transport/memory_budget.h"
 #include "ballast/transport/server.h"
 
 namespace ballast::service {
 namespace {
 
-constexpr std::chrono::milliseconds kWait{50};  // until a wish to stop is noticed
+constexpr std::chrono::milliseconds kWait{50};        // until a wish to stop is noticed
+constexpr std::chrono::milliseconds kLookMax{1'000};  // for a status while the state is busy
 
 Result<std::vector<std::string>> names_of(const Plan& plan, const ServeOptions& options) {
   if (options.names.empty()) return default_names(plan.run().workers);
@@ -30,8 +36,8 @@ Result<std::vector<std::string>> names_of(const Plan& plan, const ServeOptions& 
   return options.names;
 }
 
-KeeperOptions keeper_options(const Plan& plan, const ServeOptions& options,
-                             const std::vector<std::string>& names) {
+CheckpointWriterOptions checkpoint_options(const Plan& plan, const ServeOptions& options,
+                                           const std::vector<std::string>& names) {
   return {.folder = options.state,
           .is_resume = options.is_resume,
           .policy = options.checkpoints,
@@ -40,14 +46,28 @@ KeeperOptions keeper_options(const Plan& plan, const ServeOptions& options,
           .clock = options.clock};
 }
 
+ServerHooksOptions hooks_options(const Plan& plan, const ServeOptions& options,
+                                 const std::vector<std::string>& names) {
+  const std::uint64_t unsaved_max = options.unsaved_max > 0
+                                        ? options.unsaved_max
+                                        : 2 * options.checkpoints.every_updates.value_or(1000);
+  return {.names = names,
+          .updates = plan.run().updates,
+          .evaluate_every = plan.run().evaluate_every,
+          .write_every = options.model_out.empty() ? 0 : options.model_every,
+          .unsaved_max = unsaved_max,
+          .events = options.events,
+          .stop = options.stop};
+}
+
 Result<transport::NetworkServerOptions> network_options(const Plan& plan,
                                                         const ServeOptions& options) {
   transport::NetworkServerOptions network{
       .listen = options.listen, .run = plan.planned.name, .schema_hash = plan.schema_hash};
   network.notice = [&events = options.events](const transport::Notice& notice) {
     events({Severity::kWarning,
-            fmt::format(R"("event":"{}","who":{},"why":{},"count":{})", name(notice.kind),
-                        json_text(notice.who), json_text(notice.why), notice.count)});
+            std::string(name(notice.kind)),
+            {{"who", notice.who}, {"why", notice.why}, {"count", notice.count}}});
   };
   if (options.credentials) {
     network.tls = options.credentials->files;
@@ -56,90 +76,117 @@ Result<transport::NetworkServerOptions> network_options(const Plan& plan,
   return network;
 }
 
-// The server, who watches over it, and the evaluations.
-class Service {
+// The server, the hooks around its state, and the evaluations.
+class ServerRun {
  public:
-  static Result<std::unique_ptr<Service>> start(const Plan& plan, const ServeOptions& options) {
-    std::unique_ptr<Service> service(new Service(plan, options));
-    BALLAST_TRY_STATUS(service->start_network());
-    BALLAST_TRY_STATUS(service->start_http());
-    return service;
+  static Result<std::unique_ptr<ServerRun>> start(const Plan& plan, const ServeOptions& options) {
+    std::unique_ptr<ServerRun> run(new ServerRun(plan, options));
+    if (options.credentials) {
+      BALLAST_TRY_STATUS(check_credentials(*options.credentials, options.clock()));
+    }
+    BALLAST_TRY(run->network_options_, network_options(plan, options));
+    BALLAST_TRY(run->names_, names_of(plan, options));
+    run->quorum_ = quorum_facts(experiment::weight_policy(plan.run()), plan.run().workers,
+                                options.workers_min);
+    BALLAST_TRY_STATUS(check_quorum(run->quorum_, options.workers_min));
+    BALLAST_TRY(run->evaluator_, plan.material.model->make_evaluator(plan.material.data.test));
+    // From here on there are things on the disk; a start that fails takes them back.
+    const FolderUndo before(options.state);
+    Status started = run->start_network();
+    if (started) started = run->start_http();
+    if (started) return run;
+    run.reset();
+    if (!options.state.empty() && !options.is_resume) before.undo();
+    return tl::unexpected(std::move(started).error());
   }
 
   Result<ServeReport> run() {
-    // A run that was complete when it was resumed has nothing left to wait for.
-    const bool is_complete = look().accepted >= plan_.run().updates;
-    while (!is_complete && !steward_->is_over() &&
-           !(options_.stop != nullptr && options_.stop->load())) {
-      steward_->wait(kWait);
-      network_->set_training_health(steward_->is_stepping());
-      tell_of_ended_connections();
-      BALLAST_TRY_STATUS(evaluate());
+    if (was_complete_) {
+      options_.events({Severity::kInfo, "already-complete", {{"accepted", plan_.run().updates}}});
+    }
+    while (!hooks_->is_over() && !is_stopped()) {
+      hooks_->wait(kWait);
+      network_->set_training_health(hooks_->is_stepping());
+      report_ended_connections();
+      use_snapshot();
     }
     return finish();
   }
 
  private:
-  Service(const Plan& plan, const ServeOptions& options) : plan_(plan), options_(options) {}
+  ServerRun(const Plan& plan, const ServeOptions& options) : plan_(plan), options_(options) {}
+
+  bool is_stopped() const { return options_.stop != nullptr && options_.stop->load(); }
 
   Status start_network() {
-    const learn::Model& model = *plan_.material.model;
-    BALLAST_TRY(const std::vector<std::string> names, names_of(plan_, options_));
-    BALLAST_TRY(evaluator_, model.make_evaluator(plan_.material.data.test));
+    const std::uint64_t resident = transport::resident_bytes();
     server::AdmissionOptions admission = experiment::network_admission(plan_.run());
-    admission.names = names;
+    admission.names = names_;
     admission.silence_max = options_.silence_max;
-    BALLAST_TRY(auto server,
-                experiment::make_server(plan_.run(), plan_.planned.seed, model, admission));
-    BALLAST_TRY(Keeper keeper, Keeper::open(keeper_options(plan_, options_, names), server));
-    server.begin_incarnation(keeper.incarnation());
-    for (const std::string& damage : keeper.damages()) {
-      options_.events(
-          {Severity::kWarning, R"("event":"damaged-generation","why":)" + json_text(damage)});
-    }
-    steward_ =
-        std::make_unique<Steward>(StewardOptions{.names = names,
-                                                 .updates = plan_.run().updates,
-                                                 .evaluate_every = plan_.run().evaluate_every,
-                                                 .events = options_.events},
-                                  std::move(keeper));
-    BALLAST_TRY(auto network, network_options(plan_, options_));
-    memory_budget_ =
-        transport::memory_budget(network.limits, server.options(), server.dim()).total();
-    network.memory_budget = memory_budget_;
-    BALLAST_TRY(auto started, transport::NetworkServer::start(network, std::move(server),
-                                                              {.hooks = steward_->hooks()}));
+    BALLAST_TRY(auto server, experiment::make_server(
+                                 plan_.run(), plan_.planned.seed, *plan_.material.model, admission,
+                                 {.threads = options_.threads,
+                                  .rows_min = std::max<std::size_t>(options_.workers_min, 1)}));
+    BALLAST_TRY(CheckpointWriter checkpoints,
+                CheckpointWriter::open(checkpoint_options(plan_, options_, names_), server));
+    server.begin_incarnation(checkpoints.incarnation());
+    if (!options_.state.empty()) BALLAST_TRY_STATUS(describe_run(options_.state, plan_));
+    report_resume(checkpoints);
+    hooks_ = std::make_unique<ServerHooks>(hooks_options(plan_, options_, names_),
+                                           std::move(checkpoints));
+    hooks_->publish(server);
+    was_complete_ = server.accepted_count() >= plan_.run().updates;
+    if (was_complete_) hooks_->close(server);  // before anybody can send one more
+    transport::MemoryBudget budget =
+        transport::memory_budget(network_options_.limits, server.options(), server.dim());
+    budget.process = resident;  // the parts, which exist by now, are counted on their own
+    memory_budget_ = network_options_.memory_budget = budget.total();
+    BALLAST_TRY(auto started, transport::NetworkServer::start(network_options_, std::move(server),
+                                                              {.hooks = hooks_->hooks()}));
     network_.emplace(std::move(started));
     return {};
+  }
+
+  void report_resume(const CheckpointWriter& checkpoints) const {
+    if (!checkpoints.resumed()) return;
+    const ResumeFacts& facts = *checkpoints.resumed();
+    for (const std::string& damage : facts.damages) {
+      options_.events({Severity::kWarning, "damaged-generation", {{"why", damage}}});
+    }
+    options_.events(
+        {facts.lost > 0 ? Severity::kWarning : Severity::kInfo,
+         "resumed",
+         {{"generation", facts.generation}, {"accepted", facts.accepted}, {"lost", facts.lost}}});
   }
 
   Status start_http() {
     Ports ports{.server = network_->port()};
     if (!options_.http.empty()) {
-      BALLAST_TRY(http_, HttpServer::start(options_.http,
+      BALLAST_TRY(http_, HttpServer::start({.listen = options_.http, .hosts = options_.http_hosts},
                                            [this](std::string_view path) { return answer(path); }));
       ports.http = http_->port();
     }
-    options_.events(
-        {Severity::kInfo,
-         fmt::format(R"("event":"listening","run":{},"port":{},"http_port":{},"memory_budget":{})",
-                     json_text(plan_.planned.name), ports.server, ports.http, memory_budget_)});
+    options_.events({Severity::kInfo,
+                     "listening",
+                     {{"run", plan_.planned.name},
+                      {"port", ports.server},
+                      {"http_port", ports.http},
+                      {"memory_budget", memory_budget_},
+                      {"workers", quorum_.workers},
+                      {"quorum", quorum_.quorum},
+                      {"may_be_away", quorum_.workers - quorum_.quorum}}});
+    const auto warning = weights_warning(experiment::weight_policy(plan_.run()), quorum_);
+    if (warning) options_.events({Severity::kWarning, "weights", {{"why", *warning}}});
     return options_.on_listening(ports);
   }
 
-  Figures look() {
-    Figures figures;
-    network_->exchange().inspect(
-        [&](const server::ParameterServer& server) { figures = steward_->look(server); });
-    return completed(std::move(figures));
-  }
-
-  Figures completed(Figures figures) {
-    figures.run = plan_.planned.name;
-    figures.network = network_->counts();
+  ServerStatus look() {
+    ServerStatus status = hooks_->look(kLookMax);
+    status.run = plan_.planned.name;
+    status.network = network_->counts();
     const std::lock_guard lock(mutex_);
-    figures.evaluation = evaluation_;
-    return figures;
+    status.evaluation = evaluation_;
+    return status;
   }
 
   HttpAnswer answer(std::string_view path) {
@@ -147,66 +194,117 @@ class Service {
     if (path == "/metrics") {
       return {.type = "text/plain; version=0.0.4", .body = metrics_text(look())};
     }
-    if (path != "/healthz") {
-      return {.code = 404, .body = "try /status, /metrics or /healthz\n"};
-    }
-    const bool is_stepping = steward_->is_stepping();
-    return {.code = is_stepping ? 200 : 503, .body = is_stepping ? "training\n" : "paused\n"};
+    const auto probed = probe(path, {.is_acknowledging = hooks_->is_acknowledging(),
+                                     .is_stepping = hooks_->is_stepping(),
+                                     .is_over = hooks_->is_over()});
+    return probed.value_or(
+        HttpAnswer{.code = 404, .body = "try /status, /metrics, /livez, /readyz or /healthz\n"});
   }
 
-  Status evaluate() {
-    const auto exhibit = steward_->take_exhibit();
-    if (!exhibit) return {};
+  // What fails here must not end the run: the state is worth more than a look at it.
+  void use_snapshot() {
+    const auto snapshot = hooks_->take_snapshot();
+    if (!snapshot) return;
     const std::vector<float> statistics =
-        exhibit->statistics ? *exhibit->statistics : plan_.material.model->initial_statistics();
-    BALLAST_TRY(const worker::Evaluation result,
-                evaluator_->evaluate(*exhibit->model.values, statistics));
-    options_.events(
-        {Severity::kInfo,
-         fmt::format(R"("event":"evaluation","accepted":{},"accuracy":{},"loss":{})",
-                     exhibit->accepted, json_number(result.accuracy), json_number(result.loss))});
-    const std::lock_guard lock(mutex_);
-    evaluation_ = {exhibit->accepted, result.accuracy, result.loss};
-    return {};
+        snapshot->statistics ? *snapshot->statistics : plan_.material.model->initial_statistics();
+    if (snapshot->is_to_evaluate) evaluate(*snapshot, statistics);
+    if (snapshot->is_to_write) write_model(*snapshot, statistics);
   }
 
-  void tell_of_ended_connections() {
+  void evaluate(const ModelSnapshot& snapshot, const std::vector<float>& statistics) {
+    const auto result = evaluator_->evaluate(*snapshot.model.values, statistics);
+    if (!result) {
+      options_.events({Severity::kError,
+                       "evaluation-failed",
+                       {{"accepted", snapshot.accepted}, {"why", result.error().message}}});
+      return;
+    }
+    options_.events({Severity::kInfo,
+                     "evaluation",
+                     {{"accepted", snapshot.accepted},
+                      {"accuracy", result->accuracy},
+                      {"loss", result->loss}}});
+    const std::lock_guard lock(mutex_);
+    evaluation_ = {snapshot.accepted, result->accuracy, result->loss};
+  }
+
+  void write_model(const ModelSnapshot& snapshot, const std::vector<float>& statistics) {
+    if (options_.model_out.empty()) return;
+    model_written_ = experiment::write_model(
+        options_.model_out, *plan_.material.model, experiment::input_of(*plan_.material.data.train),
+        {.parameters = *snapshot.model.values, .statistics = statistics},
+        {.run = plan_.planned.name, .seed = plan_.planned.seed, .updates = snapshot.accepted});
+    options_.events(
+        model_written_
+            ? Event{Severity::kInfo,
+                    "model-written",
+                    {{"path", options_.model_out.string()}, {"accepted", snapshot.accepted}}}
+            : Event{Severity::kError, "model-failed", {{"why", model_written_.error().message}}});
+  }
+
+  void report_ended_connections() {
     const transport::GuardCounts counts = network_->counts().guard;
     if (counts.ended() == ended_told_) return;
     if (!lines_.spend(0, std::chrono::steady_clock::now())) return;
     const std::uint64_t news = counts.ended() - std::exchange(ended_told_, counts.ended());
-    options_.events(
-        {Severity::kWarning,
-         fmt::format(R"("event":"connections-ended","count":{},"calls":{},"strange":{},)"
-                     R"("unread":{})",
-                     news, counts.ended_calls, counts.ended_strange, counts.ended_unread)});
+    options_.events({Severity::kWarning,
+                     "connections-ended",
+                     {{"count", news},
+                      {"calls", counts.ended_calls},
+                      {"strange", counts.ended_strange},
+                      {"unread", counts.ended_unread}}});
   }
 
+  // Workers whose training is over are told so while the last model is evaluated and for a while
+  // after it; those of a server that is stopped are let go first.
   Result<ServeReport> finish() {
     network_->exchange().inspect(
-        [&](const server::ParameterServer& server) { steward_->close(server); });
+        [&](const server::ParameterServer& server) { hooks_->close(server); });
+    network_->set_training_health(false);
+    const bool is_finished = hooks_->why_closed() == transport::Close::kFinished;
+    if (!is_finished) stop_network();
+    use_snapshot();
+    if (is_finished) {
+      linger();
+      stop_network();
+    }
+    BALLAST_TRY_STATUS(hooks_->status());
+    BALLAST_TRY_STATUS(model_written_);
+    ServerStatus status = look();
+    options_.events({Severity::kInfo, "stopped", {{"accepted", status.accepted}}});
+    const bool is_complete = status.accepted >= status.updates;
+    return ServeReport{
+        .status = std::move(status), .is_complete = is_complete, .was_complete = was_complete_};
+  }
+
+  void linger() const {
+    const auto end = std::chrono::steady_clock::now() + options_.linger;
+    while (!is_stopped() && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(kWait);
+    }
+  }
+
+  void stop_network() {
     http_.reset();
-    network_->stop(steward_->why_closed());
-    BALLAST_TRY_STATUS(steward_->status());
-    BALLAST_TRY_STATUS(evaluate());
-    Figures figures = completed(steward_->last());
-    const bool is_complete = figures.accepted >= figures.updates;
-    options_.events(
-        {Severity::kInfo, fmt::format(R"("event":"stopped","accepted":{})", figures.accepted)});
-    return ServeReport{.figures = std::move(figures), .is_complete = is_complete};
+    network_->stop(hooks_->why_closed());
   }
 
   const Plan& plan_;
   const ServeOptions& options_;
+  transport::NetworkServerOptions network_options_;
+  std::vector<std::string> names_;
+  QuorumFacts quorum_;
   std::unique_ptr<worker::Evaluator> evaluator_;
   std::mutex mutex_;
-  std::optional<EvaluationFigures> evaluation_;  // behind mutex_
-  std::uint64_t memory_budget_ = 0;              // in bytes
-  LineBudget lines_{1};                          // for connections that were ended
+  std::optional<LastEvaluation> evaluation_;  // behind mutex_
+  Status model_written_;                      // the last one
+  std::uint64_t memory_budget_ = 0;           // in bytes
+  LogLimiter lines_{1};                       // for connections that were ended
   std::uint64_t ended_told_ = 0;
+  bool was_complete_ = false;
 
   // Each is used by the threads of the next ones, and so outlives them.
-  std::unique_ptr<Steward> steward_;
+  std::unique_ptr<ServerHooks> hooks_;
   std::optional<transport::NetworkServer> network_;
   std::unique_ptr<HttpServer> http_;
 };
@@ -214,8 +312,8 @@ class Service {
 }  // namespace
 
 Result<ServeReport> serve(const Plan& plan, const ServeOptions& options) {
-  BALLAST_TRY(const auto service, Service::start(plan, options));
-  return service->run();
+  BALLAST_TRY(const auto run, ServerRun::start(plan, options));
+  return run->run();
 }
 
 }  // namespace ballast::service

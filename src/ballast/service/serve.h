@@ -2,6 +2,7 @@
 // A parameter server on the network, from a plan to the last checkpoint.
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -12,8 +13,8 @@
 #include "ballast/base/error.h"
 #include "ballast/service/credentials.h"
 #include "ballast/service/event.h"
-#include "ballast/service/figures.h"
 #include "ballast/service/plan.h"
+#include "ballast/service/server_status.h"
 #include "ballast/store/checkpoint_policy.h"
 
 namespace ballast::service {
@@ -30,9 +31,19 @@ struct ServeOptions {
   std::vector<std::string> names = {};  // of the workers, one for each; empty: default_names()
   std::filesystem::path state = {};     // folder of the durable state; empty: nothing is kept
   bool is_resume = false;               // go on from what `state` holds
+  std::size_t workers_min = 0;          // with a row before a step; 0: what the weights need
   store::CheckpointPolicy::Options checkpoints = {};
-  std::string http = {};          // HOST:PORT of /status, /metrics and /healthz; empty: none
+  // So many acknowledged updates may be in no checkpoint; then the server acknowledges nothing
+  // until one succeeds. 0: twice checkpoints.every_updates.
+  std::uint64_t unsaved_max = 0;
+  std::filesystem::path model_out = {};  // the model at the end, as safetensors; empty: nowhere
+  std::uint64_t model_every = 0;         // and after so many accepted updates; 0: at the end only
+  std::size_t threads = 1;               // that aggregate
+  std::string http = {};                 // HOST:PORT of /status, /metrics and the probes; or none
+  std::vector<std::string> http_hosts = {};  // names besides addresses under which it is asked
   server::Instant silence_max{};  // then a worker that owes an update loses its row; 0: never
+  // How long a server whose training is complete stays to tell it to workers that come late.
+  std::chrono::milliseconds linger{0};
   WallClock clock = {};
   EventSink events = [](const Event&) {};
   std::function<Status(Ports)> on_listening = [](Ports) { return Status{}; };
@@ -40,14 +51,16 @@ struct ServeOptions {
 };
 
 struct ServeReport {
-  Figures figures;           // at the end, with the last evaluation
-  bool is_complete = false;  // all the updates of the plan were accepted
+  ServerStatus status;        // at the end, with the last evaluation
+  bool is_complete = false;   // all the updates of the plan were accepted
+  bool was_complete = false;  // already when it was resumed: nothing was left to do
 };
 
-// Serves until the plan's updates are accepted or somebody asks to stop; then saves, evaluates and
-// returns. An update is acknowledged only once the journal has it, and none after the last
-// checkpoint, so that what was acknowledged is what a resumed run goes on from. An error if it
-// cannot begin, if the journal fails, or if the last checkpoint does.
+// Serves until the plan's updates are accepted or somebody asks to stop; then saves, evaluates,
+// writes the model and returns. An update is acknowledged only once the journal has it, and none
+// after the last checkpoint, so that what was acknowledged is what a resumed run goes on from. An
+// error if it cannot begin, and then a new state folder is gone again; if the journal fails; or if
+// the last checkpoint or the last model cannot be written.
 Result<ServeReport> serve(const Plan& plan, const ServeOptions& options);
 
 }  // namespace ballast::service

@@ -11,6 +11,7 @@
 
 #include "ballast/attacks/registry.h"
 #include "ballast/experiment/assembly.h"
+#include "ballast/service/credentials.h"
 #include "ballast/worker/worker.h"
 
 namespace ballast::service {
@@ -19,6 +20,7 @@ namespace {
 using server::Verdict;
 
 constexpr std::chrono::milliseconds kStopWait{50};  // until a wish to stop is noticed
+constexpr std::chrono::seconds kWatchEvery{1};      // between looks at the certificate files
 
 transport::ClientOptions client_options(const Plan& plan, const WorkOptions& options) {
   const learn::Model& model = *plan.material.model;
@@ -57,22 +59,25 @@ Consequence consequence(Verdict verdict) {
   std::abort();
 }
 
-class Labour {
+class WorkerLoop {
  public:
-  static Result<std::unique_ptr<Labour>> start(const Plan& plan, const WorkOptions& options) {
+  static Result<std::unique_ptr<WorkerLoop>> start(const Plan& plan, const WorkOptions& options) {
     if (options.number >= plan.run().workers) {
       return invalid_argument(fmt::format("{} has the number {}, but the workers are 0 to {}",
                                           options.name, options.number, plan.run().workers - 1));
     }
-    std::unique_ptr<Labour> labour(new Labour(plan, options));
-    BALLAST_TRY(labour->attack_, make_network_attack(plan.run(), options.attack));
+    if (options.credentials) {
+      BALLAST_TRY_STATUS(check_credentials(*options.credentials, options.name, options.clock()));
+    }
+    std::unique_ptr<WorkerLoop> loop(new WorkerLoop(plan, options));
+    BALLAST_TRY(loop->attack_, make_network_attack(plan.run(), options.attack));
     BALLAST_TRY(const auto training,
                 experiment::training_data(plan.run(), plan.planned.seed, plan.material.data));
-    BALLAST_TRY(labour->source_, plan.material.model->make_source(training));
-    BALLAST_TRY_STATUS(labour->start_afresh());
+    BALLAST_TRY(loop->source_, plan.material.model->make_source(training));
+    BALLAST_TRY_STATUS(loop->start_afresh());
     BALLAST_TRY(auto client, transport::Client::make(client_options(plan, options)));
-    labour->client_.emplace(std::move(client));
-    return labour;
+    loop->client_.emplace(std::move(client));
+    return loop;
   }
 
   Result<WorkReport> run() {
@@ -82,14 +87,18 @@ class Labour {
     if (!done && done.error().code != ErrorCode::kInterrupted) {
       return tl::unexpected(std::move(done).error());
     }
-    options_.events(
-        {Severity::kInfo, fmt::format(R"("event":"left","sent":{},"accepted":{},"reconnects":{})",
-                                      report_.sent, report_.accepted, report_.reconnects)});
+    options_.events({Severity::kInfo,
+                     "left",
+                     {{"sent", report_.sent},
+                      {"accepted", report_.accepted},
+                      {"reconnects", report_.reconnects}}});
     return report_;
   }
 
  private:
-  Labour(const Plan& plan, const WorkOptions& options) : plan_(plan), options_(options) {}
+  WorkerLoop(const Plan& plan, const WorkOptions& options) : plan_(plan), options_(options) {
+    if (options.credentials) watch_.emplace(*options.credentials, options.name, options.clock);
+  }
 
   // The state of earlier updates is gone; the next one is like a first.
   Status start_afresh() {
@@ -120,29 +129,55 @@ class Labour {
 
   Status exchange_all() {
     BALLAST_TRY(transport::ClientModel model, client_->join());
-    if (!model.is_over) tell_joined(model);
+    if (!model.is_over) report_joined(model);
     while (!model.is_over && may_go_on()) {
       BALLAST_TRY(const worker::Update update,
                   worker_->on_model({.version = model.version, .values = model.values}));
       const std::uint64_t incarnation = model.incarnation;
-      BALLAST_TRY(const transport::PushResult pushed,
-                  client_->push(update.values, update.statistics));
+      auto pushed = client_->push(update.values, update.statistics);
       ++report_.sent;
-      BALLAST_TRY_STATUS(heed(pushed.verdict));
-      model = pushed.next;
-      if (model.incarnation != incarnation) tell_joined(model);
+      if (pushed) {
+        BALLAST_TRY_STATUS(handle_verdict(pushed->verdict));
+        model = pushed->next;
+      } else {
+        ++report_.lost;
+      }
+      if (has_new_certificate(!pushed) && !model.is_over) {
+        BALLAST_TRY(model, client_->rejoin());
+      } else if (!pushed) {
+        return tl::unexpected(std::move(pushed).error());
+      }
+      if (model.incarnation != incarnation) report_joined(model);
     }
-    if (model.is_over) options_.events({Severity::kInfo, R"("event":"training-over")"});
+    report_.is_over = model.is_over;
+    if (model.is_over) options_.events({Severity::kInfo, "training-over"});
     return {};
   }
 
-  void tell_joined(const transport::ClientModel& model) const {
-    options_.events(
-        {Severity::kInfo, fmt::format(R"("event":"joined","run":{},"incarnation":{},"version":{})",
-                                      json_text(model.run), model.incarnation, model.version)});
+  // Whether to connect again because the files have changed; looked at once a second, and after a
+  // failure, which may be the end of the old certificate.
+  bool has_new_certificate(bool has_failed) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!watch_ || is_stopped() || (!has_failed && now - watched_at_ < kWatchEvery)) return false;
+    watched_at_ = now;
+    std::string problem;
+    const bool has_new_files = watch_->has_new_files(problem);
+    if (has_new_files) options_.events({Severity::kInfo, "certificate-renewed"});
+    if (problem != problem_told_ && !problem.empty()) {
+      options_.events({Severity::kWarning, "certificate-unusable", {{"why", problem}}});
+    }
+    problem_told_ = problem;
+    return has_new_files;
   }
 
-  Status heed(const std::optional<Verdict>& verdict) {
+  void report_joined(const transport::ClientModel& model) const {
+    options_.events(
+        {Severity::kInfo,
+         "joined",
+         {{"run", model.run}, {"incarnation", model.incarnation}, {"version", model.version}}});
+  }
+
+  Status handle_verdict(const std::optional<Verdict>& verdict) {
     if (!verdict) {
       ++report_.lost;
       return {};
@@ -151,8 +186,7 @@ class Labour {
       ++report_.accepted;
       return {};
     }
-    options_.events({Severity::kWarning,
-                     fmt::format(R"("event":"refused","verdict":"{}")", server::name(*verdict))});
+    options_.events({Severity::kWarning, "refused", {{"verdict", server::name(*verdict)}}});
     switch (consequence(*verdict)) {
       case Consequence::kGoOn:
         return {};
@@ -171,6 +205,9 @@ class Labour {
   std::unique_ptr<worker::GradientSource> source_;
   std::optional<worker::Worker> worker_;  // borrows the two above
   std::optional<transport::Client> client_;
+  std::optional<CertificateWatch> watch_;  // of our own, if we have one
+  std::chrono::steady_clock::time_point watched_at_{};
+  std::string problem_told_;
   WorkReport report_;
 };
 
@@ -204,8 +241,8 @@ Result<std::uint32_t> number_in(const std::string& name) {
 }
 
 Result<WorkReport> work(const Plan& plan, const WorkOptions& options) {
-  BALLAST_TRY(const auto labour, Labour::start(plan, options));
-  return labour->run();
+  BALLAST_TRY(const auto loop, WorkerLoop::start(plan, options));
+  return loop->run();
 }
 
 }  // namespace ballast::service

@@ -25,6 +25,7 @@ struct WorkOptions {
   wire::Encoding encoding = wire::Encoding::kFloat32;       // of models and updates on their way
   std::chrono::milliseconds pause{0};                       // before each update: a slow machine
   std::chrono::milliseconds patience{300'000};              // with a server that is away
+  WallClock clock = {};                                     // required with credentials
   EventSink events = [](const Event&) {};
   const std::atomic<bool>* stop = nullptr;  // true: leave. Borrowed.
 };
@@ -34,6 +35,7 @@ struct WorkReport {
   std::uint64_t accepted = 0;
   std::uint64_t lost = 0;  // the connection broke before a verdict came
   std::uint64_t reconnects = 0;
+  bool is_over = false;  // the server said that the training has ended
 };
 
 // The attack of a worker on a network, none for an empty name. Refuses unknown ones, and those that
@@ -45,9 +47,10 @@ Result<attacks::AttackPointer> make_network_attack(const experiment::RunSpec& ru
 Result<std::uint32_t> number_in(const std::string& name);
 
 // Works until it is asked to stop or has sent enough, then says good-bye, so that its row leaves
-// the server's table. A connection that breaks is made again, and the worker's state kept. An error
-// if the server refuses it for good, if it is out of patience, or if the attack needs the honest
-// workers' updates, which nobody has on a network.
+// the server's table. A connection that breaks is made again, and the worker's state kept; so it is
+// when the certificate files were replaced, also after the server has refused the old ones. An
+// error if the server refuses it for good, if it is out of patience, or if the attack needs the
+// honest workers' updates, which nobody has on a network.
 //
 // Determinism: what it sends is a function of the plan, its number and the models it is given.
 Result<WorkReport> work(const Plan& plan, const WorkOptions& options);

@@ -1,29 +1,10 @@
 #pragma once
-// A file descriptor with an owner.
+// The room's name for a descriptor with an owner.
 
-#include <unistd.h>
-
-#include <utility>
+#include "ballast/files/descriptor.h"
 
 namespace ballast::store {
 
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) noexcept : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (is_open()) ::close(number_);
-  }
-  bool is_open() const noexcept { return number_ >= 0; }
-  int get() const noexcept { return number_; }
-  int release() noexcept { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
+using files::Descriptor;
 
 }  // namespace ballast::store

@@ -39,6 +39,27 @@ Status inspect_journal(const std::filesystem::path& folder, FolderReport& report
 
 }  // namespace
 
+Result<NewestState> read_newest(const std::filesystem::path& folder) {
+  BALLAST_TRY(const auto numbers, list_generations(folder));
+  if (numbers.empty()) {
+    return not_found(
+        fmt::format("{}: holds no checkpoint; name the folder of a run", folder.string()));
+  }
+  std::string damage;
+  for (const std::uint64_t number : numbers) {
+    const auto read = [&]() -> Result<NewestState> {
+      BALLAST_TRY(Manifest manifest, read_manifest(folder, number));
+      BALLAST_TRY(server::ServerState state, read_state(folder, manifest));
+      return NewestState{std::move(manifest), std::move(state)};
+    };
+    auto newest = read();
+    if (newest) return newest;
+    if (damage.empty()) damage = std::move(newest).error().message;
+  }
+  return io_error(
+      fmt::format("{}: no checkpoint is intact; the newest: {}", folder.string(), damage));
+}
+
 Result<FolderReport> inspect(const std::filesystem::path& folder) {
   BALLAST_TRY(const auto numbers, list_generations(folder));
   if (numbers.empty()) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ballast/base/error.h"
+#include "ballast/server/state.h"
 #include "ballast/store/journal.h"
 #include "ballast/store/manifest.h"
 
@@ -32,5 +33,13 @@ struct FolderReport {
 // An error if the folder cannot be read or holds no generation.
 // Cost: reads every file once.
 Result<FolderReport> inspect(const std::filesystem::path& folder);
+
+// The state of the newest generation whose files are all undamaged.
+struct NewestState {
+  Manifest manifest;
+  server::ServerState state;
+};
+// An error if the folder holds none.
+Result<NewestState> read_newest(const std::filesystem::path& folder);
 
 }  // namespace ballast::store

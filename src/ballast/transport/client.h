@@ -77,6 +77,10 @@ class Client {
   // refuses this worker for good, and when patience ends.
   Result<ClientModel> join();
 
+  // Makes the connection anew, with the certificates as the files have them now, as a worker that
+  // kept its memory: its row stays. Fails as join() does.
+  Result<ClientModel> rejoin();
+
   // Sends an update computed on the last model and waits for the next one. Fails as join() does;
   // after a failure join() may be tried again.
   //

@@ -45,6 +45,7 @@ struct JudgedUpdate {
 // What happened to a worker's membership.
 enum class MemberEvent : std::uint8_t {
   kJoined,
+  kStartedAnew,  // after kJoined: it remembers nothing, so what there was of it is gone
   kReplaced,
   kHeld,
   kReleased,

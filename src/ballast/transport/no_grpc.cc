@@ -37,6 +37,7 @@ Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 Client::~Client() = default;
 Result<ClientModel> Client::join() { return missing(); }
+Result<ClientModel> Client::rejoin() { return missing(); }
 Result<PushResult> Client::push(std::span<const float>, std::span<const float>) {
   return missing();
 }

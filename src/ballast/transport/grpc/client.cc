@@ -53,6 +53,14 @@ class Client::Body {
     return model();
   }
 
+  Result<ClientModel> rejoin() {
+    stream_.reset();
+    lost_ = {};
+    ++reconnect_count_;
+    BALLAST_TRY_STATUS(connect_until_given(false));
+    return model();
+  }
+
   Result<PushResult> push(std::span<const float> values, std::span<const float> statistics) {
     Sent sent{.sequence = header_.sequence(), .verdict = {}, .staleness = 0};
     if (!stream_) return invalid_argument("join before the first push, and after a failure");
@@ -241,6 +249,7 @@ Client& Client::operator=(Client&&) noexcept = default;
 Client::~Client() = default;
 
 Result<ClientModel> Client::join() { return body_->join(); }
+Result<ClientModel> Client::rejoin() { return body_->rejoin(); }
 
 Result<PushResult> Client::push(std::span<const float> values, std::span<const float> statistics) {
   return body_->push(values, statistics);

@@ -1,20 +1,26 @@
-#include "ballast/identity/new_file.h"
+#include "ballast/files/new_file.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
-#include "ballast/identity/test_authority.h"
+#include "ballast/files/test_support.h"
 
-namespace ballast::identity {
+namespace ballast::files {
 namespace {
 
-using files::refusal;
 using testing::ElementsAre;
 using testing::EndsWith;
 
-class NewFile : public files::FolderTest {};
+class NewFile : public FolderTest {};
+
+mode_t mode_of(const std::filesystem::path& path) {
+  struct stat facts;
+  EXPECT_EQ(::stat(path.c_str(), &facts), 0) << path;
+  return facts.st_mode & 07777;
+}
 
 TEST_F(NewFile, HasItsPermissionsAndNeverReplacesAnother) {
   const auto path = in_folder("key");
@@ -69,4 +75,4 @@ TEST_F(NewFile, LockIsHeldUntilItsEnd) {
 }
 
 }  // namespace
-}  // namespace ballast::identity
+}  // namespace ballast::files

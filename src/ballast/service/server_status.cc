@@ -1,4 +1,4 @@
-#include "ballast/service/figures.h"
+#include "ballast/service/server_status.h"
 
 #include <fmt/core.h>
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ std::string_view state_of(const server::ParameterServer& server, std::uint32_t w
   return server.is_held(worker) ? "held" : "away";
 }
 
-Json verdicts_json(const WorkerFigures& worker) {
+Json verdicts_json(const WorkerStatus& worker) {
   Json verdicts = Json::object();
   for (std::size_t i = 0; i < worker.verdicts.size(); ++i) {
     if (worker.verdicts[i] == 0) continue;
@@ -25,7 +25,7 @@ Json verdicts_json(const WorkerFigures& worker) {
   return verdicts;
 }
 
-Json worker_json(const WorkerFigures& worker) {
+Json worker_json(const WorkerStatus& worker) {
   return {{"name", worker.name},
           {"state", worker.state},
           {"count", worker.count},
@@ -38,9 +38,9 @@ Json worker_json(const WorkerFigures& worker) {
           {"verdicts", verdicts_json(worker)}};
 }
 
-Json method_json(const Figures& figures) {
-  Json json = {{"name", figures.method}};
-  for (const server::NamedNumber& figure : figures.method_figures) {
+Json method_json(const ServerStatus& status) {
+  Json json = {{"name", status.method}};
+  for (const server::NamedNumber& figure : status.method_figures) {
     json[figure.name] = figure.value;
   }
   return json;
@@ -84,17 +84,17 @@ class Metrics {
 
 // One metric of every worker.
 template <typename Get>
-void add_of_workers(Metrics& metrics, const Figures& figures, std::string_view name,
+void add_of_workers(Metrics& metrics, const ServerStatus& status, std::string_view name,
                     std::string_view type, std::string_view help, Get get) {
   metrics.declare(name, type, help);
-  for (const WorkerFigures& worker : figures.workers) {
+  for (const WorkerStatus& worker : status.workers) {
     metrics.add(name, fmt::format("{{worker=\"{}\"}}", worker.name), get(worker));
   }
 }
 
-void add_verdicts(Metrics& metrics, const Figures& figures) {
+void add_verdicts(Metrics& metrics, const ServerStatus& status) {
   metrics.declare("verdicts_total", "counter", "updates of a worker by verdict");
-  for (const WorkerFigures& worker : figures.workers) {
+  for (const WorkerStatus& worker : status.workers) {
     for (std::size_t i = 0; i < worker.verdicts.size(); ++i) {
       const auto verdict = server::name(static_cast<server::Verdict>(i));
       metrics.add("verdicts_total",
@@ -102,6 +102,24 @@ void add_verdicts(Metrics& metrics, const Figures& figures) {
                   worker.verdicts[i]);
     }
   }
+}
+
+void add_streams(Metrics& metrics, const transport::NetworkCounts& counts) {
+  const auto total = [&](auto name, auto help, auto value) {
+    metrics.one(name, "counter", help, value);
+  };
+  total("streams_opened_total", "streams of workers", counts.streams_opened);
+  total("streams_refused_total", "of strangers and revoked ones", counts.streams_refused);
+  total("streams_stalled_total", "dropped for being too slow", counts.streams_stalled);
+  total("streams_surplus_total", "ended because their worker opened too many",
+        counts.streams_surplus);
+  total("streams_denied_total", "ended for a certificate no longer good", counts.streams_denied);
+  total("calls_refused_total", "health checks of certificates that are not good",
+        counts.calls_refused);
+  total("workers_revoked_total", "rows taken away for a revocation", counts.workers_revoked);
+  total("joins_refused_total", "of another protocol or another network", counts.joins_refused);
+  metrics.one("deny_list_unreadable", "gauge", "1 while nobody is let in for it",
+              counts.is_deny_list_unreadable ? 1 : 0);
 }
 
 void add_guard(Metrics& metrics, const transport::GuardCounts& counts) {
@@ -125,15 +143,15 @@ void add_guard(Metrics& metrics, const transport::GuardCounts& counts) {
 
 }  // namespace
 
-Figures look_at(const server::ParameterServer& server,
-                const std::vector<robust::RowMeasure>& measures) {
-  Figures figures{.incarnation = server.admission().incarnation,
-                  .version = server.model().version,
-                  .accepted = server.accepted_count(),
-                  .pause_reason = server.pause_reason(),
-                  .method = server.method().description(),
-                  .method_figures = server.method().figures(),
-                  .evictions = server.eviction_count()};
+ServerStatus status_of(const server::ParameterServer& server,
+                       const std::vector<robust::RowMeasure>& measures) {
+  ServerStatus status{.incarnation = server.admission().incarnation,
+                      .version = server.model().version,
+                      .accepted = server.accepted_count(),
+                      .pause_reason = server.pause_reason(),
+                      .method = server.method().description(),
+                      .method_figures = server.method().figures(),
+                      .evictions = server.eviction_count()};
   std::vector<server::WorkerRecord> workers;
   double sum = 0.0;
   for (std::uint32_t i = 0; i < server.worker_count(); ++i) {
@@ -143,7 +161,7 @@ Figures look_at(const server::ParameterServer& server,
   for (std::uint32_t i = 0; i < workers.size(); ++i) {
     const server::WorkerRecord& record = workers[i];
     const robust::RowMeasure measure = i < measures.size() ? measures[i] : robust::RowMeasure{};
-    figures.workers.push_back(
+    status.workers.push_back(
         {.name = server.admission().names[i],
          .state = state_of(server, i),
          .count = record.count,
@@ -155,71 +173,67 @@ Figures look_at(const server::ParameterServer& server,
          .distance = measure.distance,
          .verdicts = record.verdicts});
   }
-  return figures;
+  return status;
 }
 
-std::string status_json(const Figures& figures) {
-  Json json = {{"run", figures.run},
-               {"incarnation", figures.incarnation},
-               {"generation", figures.generation},
-               {"version", figures.version},
-               {"accepted", figures.accepted},
-               {"updates", figures.updates},
-               {"paused", figures.pause_reason ? Json(*figures.pause_reason) : Json()},
-               {"method", method_json(figures)},
-               {"evictions", figures.evictions},
+std::string status_json(const ServerStatus& status) {
+  Json json = {{"run", status.run},
+               {"incarnation", status.incarnation},
+               {"generation", status.generation},
+               {"unsaved", status.unsaved},
+               {"checkpoint_failures", status.checkpoint_failures},
+               {"lost_at_resume", status.lost_at_resume},
+               {"acknowledging", status.is_acknowledging},
+               {"version", status.version},
+               {"accepted", status.accepted},
+               {"updates", status.updates},
+               {"paused", status.pause_reason ? Json(*status.pause_reason) : Json()},
+               {"method", method_json(status)},
+               {"evictions", status.evictions},
                {"evaluation", nullptr},
-               {"network", network_json(figures.network)},
+               {"network", network_json(status.network)},
                {"workers", Json::array()}};
-  if (const auto& evaluation = figures.evaluation) {
+  if (const auto& evaluation = status.evaluation) {
     json["evaluation"] = {{"accepted", evaluation->accepted},
                           {"accuracy", evaluation->accuracy},
                           {"loss", evaluation->loss}};
   }
-  for (const WorkerFigures& worker : figures.workers) {
+  for (const WorkerStatus& worker : status.workers) {
     json["workers"].push_back(worker_json(worker));
   }
   return json.dump() + "\n";
 }
 
-std::string metrics_text(const Figures& figures) {
+std::string metrics_text(const ServerStatus& status) {
   Metrics metrics;
-  metrics.one("model_version", "gauge", "steps taken", figures.version);
+  metrics.one("model_version", "gauge", "steps taken", status.version);
   metrics.one("updates_accepted", "gauge", "accepted updates that the state holds",
-              figures.accepted);
-  metrics.one("incarnation", "gauge", "lives of this server", figures.incarnation);
-  metrics.one("checkpoint_generation", "gauge", "the newest durable one", figures.generation);
+              status.accepted);
+  metrics.one("incarnation", "gauge", "lives of this server", status.incarnation);
+  metrics.one("checkpoint_generation", "gauge", "the newest durable one", status.generation);
+  metrics.one("updates_unsaved", "gauge", "accepted updates that no checkpoint holds",
+              status.unsaved);
+  metrics.one("updates_unsaved_max", "gauge", "more are not acknowledged", status.unsaved_max);
+  metrics.one("checkpoint_failures_total", "counter", "checkpoints that could not be written",
+              status.checkpoint_failures);
+  metrics.one("updates_lost_at_resume", "gauge",
+              "acknowledged before the last crash and in no checkpoint", status.lost_at_resume);
+  metrics.one("is_acknowledging", "gauge", "0 while updates wait for a checkpoint to succeed",
+              status.is_acknowledging ? 1 : 0);
   metrics.one("is_stepping", "gauge", "0 while the server pauses below its quorum",
-              figures.pause_reason ? 0 : 1);
-  for (const server::NamedNumber& figure : figures.method_figures) {
-    metrics.one("method_" + figure.name, "gauge", "of the method " + figures.method, figure.value);
+              status.pause_reason ? 0 : 1);
+  for (const server::NamedNumber& figure : status.method_figures) {
+    metrics.one("method_" + figure.name, "gauge", "of the method " + status.method, figure.value);
   }
-  metrics.one("evictions_total", "counter", "rows taken away for silence", figures.evictions);
-  metrics.one("streams_opened_total", "counter", "streams of workers",
-              figures.network.streams_opened);
-  metrics.one("streams_refused_total", "counter", "of strangers and revoked ones",
-              figures.network.streams_refused);
-  metrics.one("streams_stalled_total", "counter", "dropped for being too slow",
-              figures.network.streams_stalled);
-  metrics.one("streams_surplus_total", "counter", "ended because their worker opened too many",
-              figures.network.streams_surplus);
-  metrics.one("streams_denied_total", "counter", "ended for a certificate no longer good",
-              figures.network.streams_denied);
-  metrics.one("calls_refused_total", "counter", "health checks of certificates that are not good",
-              figures.network.calls_refused);
-  metrics.one("workers_revoked_total", "counter", "rows taken away for a revocation",
-              figures.network.workers_revoked);
-  metrics.one("joins_refused_total", "counter", "of another protocol or another network",
-              figures.network.joins_refused);
-  metrics.one("deny_list_unreadable", "gauge", "1 while nobody is let in for it",
-              figures.network.is_deny_list_unreadable ? 1 : 0);
-  add_guard(metrics, figures.network.guard);
-  if (const auto& evaluation = figures.evaluation) {
+  metrics.one("evictions_total", "counter", "rows taken away for silence", status.evictions);
+  add_streams(metrics, status.network);
+  add_guard(metrics, status.network.guard);
+  if (const auto& evaluation = status.evaluation) {
     metrics.one("test_accuracy", "gauge", "of the last evaluation", evaluation->accuracy);
     metrics.one("test_loss", "gauge", "of the last evaluation", evaluation->loss);
   }
   const auto of_workers = [&](auto name, auto help, auto get) {
-    add_of_workers(metrics, figures, name, "gauge", help, get);
+    add_of_workers(metrics, status, name, "gauge", help, get);
   };
   of_workers("worker_count", "accepted updates that its row rests on",
              [](const auto& w) { return w.count; });
@@ -233,7 +247,7 @@ std::string metrics_text(const Figures& figures) {
   of_workers("worker_norm", "of its row", [](const auto& w) { return w.norm; });
   of_workers("worker_distance", "of its row to the last direction",
              [](const auto& w) { return w.distance; });
-  add_verdicts(metrics, figures);
+  add_verdicts(metrics, status);
   return metrics.take();
 }
 

@@ -18,7 +18,7 @@ CHECKPOINTS = ("--checkpoint-updates", INTERVAL, "--checkpoint-seconds", 1000)
 PAUSES_MS = (2, 2, 2, 300)  # the slots of a slow worker are linked, not written
 
 
-class Ordeal:
+class CrashRun:
     """One run whose server dies many deaths."""
 
     def __init__(self, site, findings):

@@ -11,7 +11,7 @@
 
 namespace ballast::service {
 
-class LineBudget {
+class LogLimiter {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
@@ -19,7 +19,7 @@ class LineBudget {
   static constexpr int kBurst = 20;
   static constexpr std::chrono::seconds kPause{5};
 
-  explicit LineBudget(std::size_t worker_count) : accounts_(worker_count) {}
+  explicit LogLimiter(std::size_t worker_count) : accounts_(worker_count) {}
 
   // How many lines of this worker were left out since its last one; none: leave this one out too.
   //

@@ -1,11 +1,11 @@
-#include "ballast/service/line_budget.h"
+#include "ballast/service/log_limiter.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace ballast::service {
 
-std::optional<std::uint64_t> LineBudget::spend(std::uint32_t worker, Time now) {
+std::optional<std::uint64_t> LogLimiter::spend(std::uint32_t worker, Time now) {
   Account& account = accounts_[worker];
   account.credit = std::min<std::chrono::duration<double>>(
       account.credit + (now - std::exchange(account.since, now)), kBurst * kPause);

@@ -1,4 +1,4 @@
-#include "ballast/service/figures.h"
+#include "ballast/service/server_status.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,22 +10,22 @@ namespace {
 
 using testing::HasSubstr;
 
-Figures example() {
-  Figures figures{.run = "a \"run\"",
-                  .version = 7,
-                  .accepted = 9,
-                  .updates = 100,
-                  .pause_reason = "1 of 3 rows",
-                  .evaluation = EvaluationFigures{8, 0.75, 0.5}};
-  WorkerFigures worker{
+ServerStatus example() {
+  ServerStatus status{.run = "a \"run\"",
+                      .version = 7,
+                      .accepted = 9,
+                      .updates = 100,
+                      .pause_reason = "1 of 3 rows",
+                      .evaluation = LastEvaluation{8, 0.75, 0.5}};
+  WorkerStatus worker{
       .name = "worker-0", .state = "held", .count = 9, .kept = 0.25, .distance = 1.5};
   worker.verdicts[static_cast<std::size_t>(server::Verdict::kAccepted)] = 9;
   worker.verdicts[static_cast<std::size_t>(server::Verdict::kNotFinite)] = 2;
-  figures.workers.push_back(worker);
-  return figures;
+  status.workers.push_back(worker);
+  return status;
 }
 
-TEST(Figures, StatusNamesVerdictsAndLeavesOutThoseThatNeverCame) {
+TEST(ServerStatus, StatusNamesVerdictsAndLeavesOutThoseThatNeverCame) {
   const auto json = nlohmann::json::parse(status_json(example()));
   EXPECT_EQ(json["run"], "a \"run\"");
   EXPECT_EQ(json["paused"], "1 of 3 rows");
@@ -36,7 +36,7 @@ TEST(Figures, StatusNamesVerdictsAndLeavesOutThoseThatNeverCame) {
   EXPECT_EQ(worker["verdicts"], nlohmann::json({{"accepted", 9}, {"not-finite", 2}}));
 }
 
-TEST(Figures, MetricsDeclareEachNameOnceBeforeItsValues) {
+TEST(ServerStatus, MetricsDeclareEachNameOnceBeforeItsValues) {
   const std::string text = metrics_text(example());
   EXPECT_THAT(text, HasSubstr("# TYPE ballast_model_version gauge\nballast_model_version 7\n"));
   EXPECT_THAT(text, HasSubstr("\nballast_is_stepping 0\n"));
@@ -46,22 +46,22 @@ TEST(Figures, MetricsDeclareEachNameOnceBeforeItsValues) {
             text.rfind("# TYPE ballast_verdicts_total"));
 }
 
-TEST(Figures, EndedConnectionsAreCountedByLimit) {
-  Figures figures = example();
-  figures.network.guard = {.ended_calls = 1, .ended_strange = 20, .ended_unread = 300};
-  EXPECT_NE(status_json(figures).find(R"("connections_ended":321)"), std::string::npos);
-  const std::string text = metrics_text(figures);
+TEST(ServerStatus, EndedConnectionsAreCountedByLimit) {
+  ServerStatus status = example();
+  status.network.guard = {.ended_calls = 1, .ended_strange = 20, .ended_unread = 300};
+  EXPECT_NE(status_json(status).find(R"("connections_ended":321)"), std::string::npos);
+  const std::string text = metrics_text(status);
   for (const char* line :
        {R"({limit="calls"} 1)", R"({limit="strange"} 20)", R"({limit="unread"} 300)"}) {
     EXPECT_NE(text.find(std::string("ballast_connections_ended_total") + line), text.npos) << line;
   }
 }
 
-TEST(Figures, WithoutAnEvaluationThereIsNoAccuracy) {
-  Figures figures = example();
-  figures.evaluation.reset();
-  EXPECT_TRUE(nlohmann::json::parse(status_json(figures))["evaluation"].is_null());
-  EXPECT_EQ(metrics_text(figures).find("test_accuracy"), std::string::npos);
+TEST(ServerStatus, WithoutAnEvaluationThereIsNoAccuracy) {
+  ServerStatus status = example();
+  status.evaluation.reset();
+  EXPECT_TRUE(nlohmann::json::parse(status_json(status))["evaluation"].is_null());
+  EXPECT_EQ(metrics_text(status).find("test_accuracy"), std::string::npos);
 }
 
 }  // namespace

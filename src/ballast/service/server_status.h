@@ -14,7 +14,7 @@
 
 namespace ballast::service {
 
-struct WorkerFigures {
+struct WorkerStatus {
   std::string name;
   std::string_view state = "away";   // computing, held or away
   std::uint64_t count = 0;           // accepted updates that its row rests on
@@ -27,16 +27,21 @@ struct WorkerFigures {
   std::array<std::uint64_t, server::kVerdictCount> verdicts{};
 };
 
-struct EvaluationFigures {
+struct LastEvaluation {
   std::uint64_t accepted = 0;  // updates the model had seen
   double accuracy = 0.0;
   double loss = 0.0;
 };
 
-struct Figures {
+struct ServerStatus {
   std::string run = {};
   std::uint64_t incarnation = 1;
-  std::uint64_t generation = 0;  // of the last checkpoint; 0: none
+  std::uint64_t generation = 0;   // of the last checkpoint; 0: none
+  std::uint64_t unsaved = 0;      // accepted updates that no checkpoint holds
+  std::uint64_t unsaved_max = 0;  // more are not acknowledged
+  std::uint64_t checkpoint_failures = 0;
+  std::uint64_t lost_at_resume = 0;  // acknowledged by the life before this one, and gone
+  bool is_acknowledging = true;
   std::uint64_t version = 0;
   std::uint64_t accepted = 0;
   std::uint64_t updates = 0;  // after so many the run ends
@@ -44,19 +49,19 @@ struct Figures {
   std::string method = {};                               // as one writes it in a specification
   std::vector<server::NamedNumber> method_figures = {};  // what it tells of itself
   std::uint64_t evictions = 0;
-  std::optional<EvaluationFigures> evaluation = {};  // the last one
+  std::optional<LastEvaluation> evaluation = {};  // the last one
   transport::NetworkCounts network = {};
-  std::vector<WorkerFigures> workers = {};
+  std::vector<WorkerStatus> workers = {};
 };
 
 // What the server knows; the caller adds the rest. Measures of workers that have none are zeros.
-Figures look_at(const server::ParameterServer& server,
-                const std::vector<robust::RowMeasure>& measures);
+ServerStatus status_of(const server::ParameterServer& server,
+                       const std::vector<robust::RowMeasure>& measures);
 
 // One JSON object, ended by a line feed.
-std::string status_json(const Figures& figures);
+std::string status_json(const ServerStatus& status);
 
 // In the text format of Prometheus, version 0.0.4. Names are kept safe by who may enrol.
-std::string metrics_text(const Figures& figures);
+std::string metrics_text(const ServerStatus& status);
 
 }  // namespace ballast::service

@@ -1,0 +1,130 @@
+#include "ballast/service/checkpoint_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ballast/server/state.h"
+#include "ballast/store/checksum.h"
+
+namespace ballast::service {
+namespace {
+
+store::RunShape shape_of(const CheckpointWriterOptions& options,
+                         const server::ParameterServer& server) {
+  return {.config = options.configuration,
+          .worker_count = server.options().worker_count,
+          .dim = server.dim(),
+          .statistic_count = server.options().statistic_count};
+}
+
+// How many updates the life before this one had accepted when it ended.
+Result<std::uint64_t> reached_before(const store::Store& store) {
+  BALLAST_TRY(const auto lives, store.journal().incarnations());
+  BALLAST_TRY(const auto records, store.journal().records());
+  std::uint64_t reached = 0;
+  std::uint64_t last = 0;
+  for (const store::Incarnation& life : lives) {
+    if (life.number == store.incarnation() || life.number < last) continue;
+    last = life.number;
+    reached = life.t;
+  }
+  for (const store::JournalRecord& record : records) {
+    if (record.incarnation == last) reached = std::max(reached, record.t);
+  }
+  return reached;
+}
+
+}  // namespace
+
+Result<CheckpointWriter> CheckpointWriter::open(const CheckpointWriterOptions& options,
+                                                server::ParameterServer& server) {
+  CheckpointWriter checkpoints(options);
+  if (options.folder.empty()) return checkpoints;
+  BALLAST_TRY_STATUS(options.is_resume ? checkpoints.resume(options, server)
+                                       : checkpoints.create(options, server));
+  checkpoints.saved_count_ = server.accepted_count();
+  checkpoints.policy_.note_saved(checkpoints.saved_count_, checkpoints.now());
+  return checkpoints;
+}
+
+Status CheckpointWriter::create(const CheckpointWriterOptions& options,
+                                const server::ParameterServer& server) {
+  BALLAST_TRY(store::Store created,
+              store::Store::create(options.folder, options.run, shape_of(options, server),
+                                   server.state(), clock_().time_since_epoch().count()));
+  store_.emplace(std::move(created));
+  generation_ = 1;
+  return {};
+}
+
+Status CheckpointWriter::resume(const CheckpointWriterOptions& options,
+                                server::ParameterServer& server) {
+  BALLAST_TRY(store::Resumed resumed,
+              store::Store::resume(options.folder, shape_of(options, server)));
+  BALLAST_TRY_STATUS(server.restore(std::move(resumed.state)));
+  ResumeFacts facts{.generation = resumed.generation,
+                    .accepted = server.accepted_count(),
+                    .damages = std::move(resumed.damages)};
+  BALLAST_TRY(const std::uint64_t reached, reached_before(resumed.store));
+  facts.lost = reached > facts.accepted ? reached - facts.accepted : 0;
+  store_.emplace(std::move(resumed.store));
+  generation_ = resumed.generation;
+  resumed_ = std::move(facts);
+  return {};
+}
+
+Status CheckpointWriter::journal(std::uint64_t accepted_count,
+                                 const transport::JudgedUpdate& update) {
+  if (!store_) return {};
+  std::vector<store::JournalRecord> records = removals(accepted_count - 1);
+  records.push_back({.t = accepted_count,
+                     .worker = update.worker,
+                     .sequence = update.ticket.sequence,
+                     .version = update.ticket.version,
+                     .checksum = store::checksum_of(update.values),
+                     .verdict = update.outcome.verdict});
+  BALLAST_TRY_STATUS(store_->append(records));
+  removed_.clear();
+  return {};
+}
+
+std::vector<store::JournalRecord> CheckpointWriter::removals(std::uint64_t accepted_count) const {
+  std::vector<store::JournalRecord> records;
+  for (const std::uint32_t worker : removed_) {
+    records.push_back(
+        {.event = store::JournalEvent::kRemoval, .t = accepted_count, .worker = worker});
+  }
+  return records;
+}
+
+Result<std::optional<store::SaveReport>> CheckpointWriter::save_if_due(
+    const server::ParameterServer& server) {
+  if (!store_ || !policy_.is_due(server.accepted_count(), now())) return std::nullopt;
+  return save(server);
+}
+
+Result<std::optional<store::SaveReport>> CheckpointWriter::save(
+    const server::ParameterServer& server) {
+  if (!store_ || server.accepted_count() == saved_count_) return std::nullopt;
+  // Noted before it is tried: a disk that is full is asked again after the next interval.
+  policy_.note_saved(server.accepted_count(), now());
+  if (!removed_.empty()) {
+    BALLAST_TRY_STATUS(store_->append(removals(server.accepted_count())));
+    removed_.clear();
+  }
+  auto saved = store_->save(server.state(), clock_().time_since_epoch().count());
+  if (!saved) {
+    ++failure_count_;
+    return tl::unexpected(std::move(saved).error());
+  }
+  store::SaveReport report = *std::move(saved);
+  saved_count_ = server.accepted_count();
+  generation_ = report.generation;
+  return report;
+}
+
+server::Instant CheckpointWriter::now() const {
+  return std::chrono::duration_cast<server::Instant>(std::chrono::steady_clock::now() - start_);
+}
+
+}  // namespace ballast::service

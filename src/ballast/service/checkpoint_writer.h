@@ -1,0 +1,89 @@
+#pragma once
+// Private to service/: the durable state of a serving run, written by the thread that owns the
+// state. Without a folder nothing is written.
+//
+// Thread-safety: none; one thread at a time.
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ballast/base/error.h"
+#include "ballast/server/parameter_server.h"
+#include "ballast/service/plan.h"
+#include "ballast/store/checkpoint_policy.h"
+#include "ballast/store/store.h"
+#include "ballast/transport/exchange.h"
+
+namespace ballast::service {
+
+struct CheckpointWriterOptions {
+  std::filesystem::path folder = {};  // empty: nothing is kept
+  bool is_resume = false;             // go on from what the folder holds
+  store::CheckpointPolicy::Options policy = {};
+  std::string run = {};
+  std::string configuration = {};
+  WallClock clock = {};
+};
+
+// What a resume found.
+struct ResumeFacts {
+  std::uint64_t generation = 0;      // that the run goes on from
+  std::uint64_t accepted = 0;        // updates it holds
+  std::uint64_t lost = 0;            // acknowledged after it, by the journal, and gone
+  std::vector<std::string> damages;  // why newer generations could not be used
+};
+
+class CheckpointWriter {
+ public:
+  // Saves the server's first state, or replaces it by the one that the folder holds.
+  static Result<CheckpointWriter> open(const CheckpointWriterOptions& options,
+                                       server::ParameterServer& server);
+
+  // What the server held of a worker is gone. Goes into the journal with the next update or before
+  // the next checkpoint, whichever comes first: nothing is promised about it in between.
+  void note_removal(std::uint32_t worker) { removed_.insert(worker); }
+
+  // Writes an accepted update into the journal; on the disk when it returns.
+  Status journal(std::uint64_t accepted_count, const transport::JudgedUpdate& update);
+
+  // Saves the state if that is due; nothing otherwise.
+  Result<std::optional<store::SaveReport>> save_if_due(const server::ParameterServer& server);
+
+  // Saves the state if anything was accepted since the last time.
+  Result<std::optional<store::SaveReport>> save(const server::ParameterServer& server);
+
+  // Updates of the server's that no checkpoint holds; 0 where nothing is kept.
+  std::uint64_t unsaved(const server::ParameterServer& server) const noexcept {
+    return store_ ? server.accepted_count() - saved_count_ : 0;
+  }
+  std::uint64_t failure_count() const noexcept { return failure_count_; }
+  std::uint64_t incarnation() const noexcept { return store_ ? store_->incarnation() : 1; }
+  // Of the generation that was saved or gone on from last; 0 if nothing is kept.
+  std::uint64_t generation() const noexcept { return generation_; }
+  const std::optional<ResumeFacts>& resumed() const noexcept { return resumed_; }
+
+ private:
+  explicit CheckpointWriter(const CheckpointWriterOptions& options)
+      : clock_(options.clock), policy_(options.policy, 0, server::Instant::zero()) {}
+  Status create(const CheckpointWriterOptions& options, const server::ParameterServer& server);
+  Status resume(const CheckpointWriterOptions& options, server::ParameterServer& server);
+  std::vector<store::JournalRecord> removals(std::uint64_t accepted_count) const;
+  server::Instant now() const;
+
+  WallClock clock_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  store::CheckpointPolicy policy_;
+  std::uint64_t saved_count_ = 0;
+  std::set<std::uint32_t> removed_;  // and not in the journal yet
+  std::uint64_t failure_count_ = 0;
+  std::optional<store::Store> store_;
+  std::uint64_t generation_ = 0;
+  std::optional<ResumeFacts> resumed_;
+};
+
+}  // namespace ballast::service
