@@ -269,8 +269,9 @@ TEST_F(Serve, AWorkerThatLeavesIsInTheJournalSoThatAReplayLosesItsRowToo) {
 
   double replayed = 0.0;
   int removals = 0;
-  for (const auto& record :
-       store::Journal::open_to_read(folder_ / "state").value().records().value()) {
+  const auto journal = store::Journal::open_to_read(folder_ / "state").value();
+  const auto records = journal.records().value();
+  for (const store::JournalRecord& record : records) {
     const bool is_update = record.event == store::JournalEvent::kUpdate;
     replayed = is_update ? replayed + 1 : 0.0;
     removals += !is_update && record.t == 3 ? 1 : 0;

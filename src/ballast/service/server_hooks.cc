@@ -41,7 +41,7 @@ bool is_news(transport::MemberEvent event) {
 // Whether what the server held of the worker is gone with it.
 bool is_removal(transport::MemberEvent event) {
   return event == transport::MemberEvent::kLeft || event == transport::MemberEvent::kEvicted ||
-         event == transport::MemberEvent::kStartedAnew;
+         event == transport::MemberEvent::kRevoked || event == transport::MemberEvent::kStartedAnew;
 }
 
 constexpr std::chrono::seconds kMeasureEvery{1};
