@@ -20,6 +20,7 @@ struct ClusterFlags {
   std::string folder;
   std::string http;
   std::size_t threads = 1;  // the workers are on this machine, too
+  std::string device = "cpu";
   bool as_json = false;
 };
 
@@ -51,6 +52,7 @@ Status run_cluster(const ClusterFlags& flags) {
                                                                   .folder = folder,
                                                                   .http = flags.http,
                                                                   .threads = flags.threads,
+                                                                  .device = flags.device,
                                                                   .clock = wall_clock,
                                                                   .events = json_log(),
                                                                   .stop = &watch_for_interrupt()}));
@@ -78,6 +80,7 @@ void add_cluster_command(CLI::App& app, Action& action) {
   command->add_option("--out", flags->folder, "new folder for all files [results/NAME-cluster]");
   command->add_option("--http", flags->http, "HOST:PORT for /status, /metrics and the probes");
   add_threads_flag(*command, flags->threads);
+  add_device_flag(*command, flags->device);
   command->add_flag("--json", flags->as_json, "print the result as JSON");
   command->callback([flags, &action] { action = [flags] { return run_cluster(*flags); }; });
 }

@@ -34,6 +34,7 @@ struct ServeFlags {
   std::string model_out;
   std::uint64_t model_every = 0;
   std::size_t threads = hardware_threads();
+  std::string device = "cpu";
   double linger_seconds = 5.0;
   double silence_seconds = 300.0;
   std::string http;
@@ -67,6 +68,7 @@ Result<service::ServeOptions> serve_options(const ServeFlags& flags) {
       .unsaved_max = flags.unsaved_max,
       .model_every = flags.model_every,
       .threads = flags.threads,
+      .device = flags.device,
       .http = flags.http,
       .http_hosts = flags.http_hosts,
       .silence_max = std::chrono::duration_cast<server::Instant>(
@@ -188,6 +190,7 @@ void add_serve_command(CLI::App& app, Action& action) {
   add_state_flags(*command, *flags);
   add_model_flags(*command, *flags);
   add_threads_flag(*command, flags->threads);
+  add_device_flag(*command, flags->device);
   command
       ->add_option("--silence-seconds", flags->silence_seconds,
                    "then a silent worker loses its row; 0: never")

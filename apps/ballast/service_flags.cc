@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "ballast/kernels/backend.h"
+
 namespace ballast::apps {
 
 void add_spec_flags(CLI::App& command, SpecFlags& flags) {
@@ -48,6 +50,13 @@ Result<std::optional<transport::TlsFiles>> credentials_of(const TlsFlags& flags)
 void add_threads_flag(CLI::App& command, std::size_t& threads) {
   command.add_option("--threads", threads, "threads that aggregate")
       ->check(CLI::Range(1u, 1024u))
+      ->capture_default_str();
+}
+
+void add_device_flag(CLI::App& command, std::string& device) {
+  command.add_option("--device", device, "where they aggregate")
+      ->check(CLI::IsMember(
+          std::vector<std::string>(kernels::kDevices.begin(), kernels::kDevices.end())))
       ->capture_default_str();
 }
 

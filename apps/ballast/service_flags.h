@@ -32,6 +32,7 @@ Result<std::optional<transport::TlsFiles>> credentials_of(const TlsFlags& flags)
 
 // --threads N, of the aggregation; what `threads` holds is the default.
 void add_threads_flag(CLI::App& command, std::size_t& threads);
+void add_device_flag(CLI::App& command, std::string& device);
 
 // Seconds since 1970.
 std::chrono::sys_seconds wall_clock();

@@ -107,13 +107,13 @@ Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t se
   if (run.staleness_max > 0) options.admission.staleness_max = run.staleness_max;
   BALLAST_TRY(auto optimizer, make_optimizer(run, model.initial_parameters(seed)));
   BALLAST_TRY(auto rule, robust::parse_rule(run.rule));
+  BALLAST_TRY(auto backend, kernels::make_backend(setting.device, setting.threads));
   BALLAST_TRY(auto method, server::make_table_method({.worker_count = run.workers,
                                                       .dim = optimizer->model()->size(),
                                                       .weights = weight_policy(run),
                                                       .rows_min = setting.rows_min,
                                                       .seed = seed},
-                                                     std::move(rule),
-                                                     kernels::make_cpu_backend(setting.threads)));
+                                                     std::move(rule), std::move(backend)));
   return server::ParameterServer::make(
       options, {.method = std::move(method), .optimizer = std::move(optimizer)});
 }
