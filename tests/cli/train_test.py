@@ -7,10 +7,12 @@ Usage: BALLAST_PROGRAM=build/bin/ballast tests/cli/train_test.py
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -262,6 +264,27 @@ class ResultsTest(TrainTest):
         self.assertEqual({tensor.shape for tensor in tensors.values()}, {(3, 3), (3,)})
 
 
+class OwnDataPageTest(unittest.TestCase):
+    """The example of docs/own-data.md, as it stands there."""
+
+    def test_the_example_runs(self):
+        page = (Path(__file__).parents[2] / "docs/own-data.md").read_text(encoding="utf-8")
+        blocks = dict(re.findall(r"```(python|toml|sh)\n(.*?)```", page, re.DOTALL))
+        with tempfile.TemporaryDirectory(prefix="ballast-own-") as folder:
+            # This interpreter has NumPy; another python3 may come first on the PATH.
+            subprocess.run([sys.executable, "-c", blocks["python"]], cwd=folder, check=True)
+            (Path(folder) / "own.toml").write_text(blocks["toml"], encoding="utf-8")
+            command = blocks["sh"].split()
+            self.assertEqual(command.pop(0), "ballast")
+            done = subprocess.run([PROGRAM, *command], cwd=folder, capture_output=True, text=True,
+                                  timeout=120, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            summary = json.loads((Path(folder) / "results/own/summary.json").read_text())
+            accuracy = summary["curves"][0]["final_accuracy"]
+            self.assertGreater(accuracy["min"], 0.85)
+            self.assertLess(accuracy["max"], 0.90)
+
+
 class RefusalsTest(TrainTest):
     def test_an_unknown_key_names_the_nearest(self):
         error = self.refused(shares=0.2)
@@ -290,6 +313,37 @@ class RefusalsTest(TrainTest):
     def test_labels_that_do_not_fit_the_images(self):
         np.save(self.folder / "train_y.npy", np.zeros(7, dtype=int))
         self.assertIn("train_x.npy", self.refused())
+
+    def test_a_value_that_is_no_number_is_found(self):
+        points = np.load(self.folder / "train_x.npy")
+        points[17, 2] = np.nan
+        np.save(self.folder / "train_x.npy", points)
+        self.assertIn("train_x.npy: sample 17, column 2 is nan", self.refused())
+        images = np.zeros((6, 2, 3, 4), dtype=np.float64)
+        images[5, 1, 2, 3] = np.inf
+        np.save(self.folder / "test_x.npy", images)
+        np.save(self.folder / "test_y.npy", np.zeros(6))
+        np.save(self.folder / "train_x.npy", np.zeros((400, 2, 3, 4)))
+        self.assertIn("test_x.npy: sample 5, channel 1, row 2, column 3 is inf", self.refused())
+
+    def test_labels_that_are_none(self):
+        labels = np.load(self.folder / "test_y.npy")
+        labels[40] = 6
+        np.save(self.folder / "test_y.npy", labels)
+        self.assertIn("test_y.npy: label 6 of sample 40 does not occur in training: its labels go "
+                      "from 0 to 2", self.refused())
+        labels[3] = -1
+        np.save(self.folder / "train_y.npy", labels)
+        self.assertIn("train_y.npy: label -1 of sample 3", self.refused())
+
+    def test_a_label_that_a_scripted_model_has_no_place_for(self):
+        labels = np.load(self.folder / "train_y.npy")
+        labels[21] = 5
+        np.save(self.folder / "train_y.npy", labels)
+        error = self.refused(model=str(SCRIPTED_MODEL))
+        if "libtorch-dev" in error:
+            self.skipTest(error)
+        self.assertIn("there are 6 classes, since label 5 stands at sample 21", error)
 
     def test_a_missing_specification(self):
         result = train(self.folder / "none.toml")

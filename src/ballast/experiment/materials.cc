@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "ballast/data/catalog.h"
@@ -31,13 +32,25 @@ Result<DataPair> load_known(const RunSpec& run) {
   }
   BALLAST_TRY(auto train, data::load_dataset(*known, root, data::Split::kTrain));
   BALLAST_TRY(auto test, data::load_dataset(*known, root, data::Split::kTest));
-  return DataPair{share(std::move(train)), share(std::move(test)), known->train_augmentation};
+  return DataPair{.train = share(std::move(train)),
+                  .test = share(std::move(test)),
+                  .augmentation = known->train_augmentation};
 }
 
 Result<DataPair> load_files(const RunSpec& run) {
   BALLAST_TRY(auto own, load_own_data({run.train_images, run.train_labels},
                                       {run.test_images, run.test_labels}));
-  return DataPair{share(std::move(own.train)), share(std::move(own.test)), {}};
+  return DataPair{.train = share(std::move(own.train)),
+                  .test = share(std::move(own.test)),
+                  .augmentation = {}};
+}
+
+// Why a model must have so many classes: a wrong label is found by its sample.
+std::string classes_text(const data::Dataset& train) {
+  const auto labels = train.labels();
+  const auto largest = std::ranges::max_element(labels);
+  return fmt::format("{} classes, since label {} stands at sample {} of the training data",
+                     train.class_count(), *largest, largest - labels.begin());
 }
 
 }  // namespace
@@ -49,13 +62,17 @@ Result<Material> Materials::get(const RunSpec& run) {
                                        static_cast<int>(run.engine), run.hidden);
   auto& model = models_[name];
   if (model == nullptr) {
-    BALLAST_TRY(model, learn::make_model({
-                           .name = run.model,
-                           .engine = run.engine,
-                           .input = data.train->shape(),
-                           .class_count = data.train->class_count(),
-                           .hidden = run.hidden,
-                       }));
+    auto made = learn::make_model({
+        .name = run.model,
+        .engine = run.engine,
+        .input = data.train->shape(),
+        .class_count = data.train->class_count(),
+        .hidden = run.hidden,
+    });
+    if (!made && run.data == kDataFromFiles) {
+      made.error().message += fmt::format(" (there are {})", classes_text(*data.train));
+    }
+    BALLAST_TRY(model, std::move(made));
   }
   return Material{std::move(data), model};
 }

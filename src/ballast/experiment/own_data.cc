@@ -3,8 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "ballast/files/array_file.h"
@@ -50,6 +53,37 @@ Result<std::vector<int>> whole_labels(const files::Array& array) {
   return labels;
 }
 
+// Where the value lies, in the words of the array's shape: "sample 3, column 2".
+std::string place_text(std::size_t index, const files::Shape& shape) {
+  constexpr std::array<std::array<const char*, 3>, 3> kNames = {
+      {{"column"}, {"row", "column"}, {"channel", "row", "column"}}};
+  std::string text;
+  for (std::size_t i = shape.size(); i-- > 1;) {
+    text = fmt::format(", {} {}{}", kNames[shape.size() - 2][i - 1], index % shape[i], text);
+    index /= shape[i];
+  }
+  return fmt::format("sample {}{}", index, text);
+}
+
+// Requires: a shape that sample_shape() takes.
+Status check_finite(std::span<const float> features, const files::Shape& shape) {
+  const auto wrong =
+      std::ranges::find_if(features, [](float value) { return !std::isfinite(value); });
+  if (wrong == features.end()) return {};
+  const auto index = static_cast<std::size_t>(wrong - features.begin());
+  return invalid_argument(
+      fmt::format("{} is {}, which is no number to learn from", place_text(index, shape), *wrong));
+}
+
+// The test labels must be classes that the training labels have shown.
+Status check_classes(std::span<const int> labels, int class_count) {
+  const auto wrong = std::ranges::find_if(labels, [&](int label) { return label >= class_count; });
+  if (wrong == labels.end()) return {};
+  return invalid_argument(
+      fmt::format("label {} of sample {} does not occur in training: its labels go from 0 to {}",
+                  *wrong, wrong - labels.begin(), class_count - 1));
+}
+
 struct Arrays {
   files::Array images;
   std::vector<int> labels;
@@ -71,6 +105,7 @@ Result<data::Dataset> to_dataset(Arrays arrays, int class_count) {
   BALLAST_TRY(const auto values, files::to_doubles(arrays.images));
   std::vector<float> features(values.size());
   std::ranges::transform(values, features.begin(), [](double x) { return static_cast<float>(x); });
+  BALLAST_TRY_STATUS(check_finite(features, arrays.images.shape));
   return data::Dataset::from_features(shape, std::move(features), std::move(arrays.labels),
                                       class_count);
 }
@@ -86,6 +121,7 @@ Result<OwnData> load_own_data(const ArrayPair& train, const ArrayPair& test) {
   const int class_count = std::max(2, std::ranges::max(train_arrays.labels) + 1);
   BALLAST_TRY(auto train_set,
               files::naming(train.images, to_dataset(std::move(train_arrays), class_count)));
+  BALLAST_TRY_STATUS(files::naming(test.labels, check_classes(test_arrays.labels, class_count)));
   BALLAST_TRY(auto test_set,
               files::naming(test.images, to_dataset(std::move(test_arrays), class_count)));
   if (train_set.shape() != test_set.shape()) {

@@ -148,6 +148,13 @@ std::optional<MetricsColumns> read_header(const Fields& fields) {
   return columns;
 }
 
+// The keys of a specification have their own names, and one is that of a column already.
+std::string key_column(const std::string& key) {
+  const bool is_taken =
+      fmt::format(",{},", kMetricsHeader).find(fmt::format(",{},", key)) != std::string::npos;
+  return is_taken ? "key_" + key : key;
+}
+
 MetricsRow row_of(const RunRecord& record, const EvaluationRecord& evaluation) {
   MetricsRow row{.run = record.run, .seed = record.seed, .evaluation = evaluation};
   for (const auto& [key, value] : record.settings) row.values.push_back(value);
@@ -184,7 +191,8 @@ std::string metrics_header(const MetricsColumns& columns) {
   for (const ExplanationField& field : kExplanationFields) {
     if (columns.has_why) line += fmt::format(",{}", field.name);
   }
-  for (const std::string& key : columns.keys) line += fmt::format(",{}", quoted_where_needed(key));
+  for (const std::string& key : columns.keys)
+    line += fmt::format(",{}", quoted_where_needed(key_column(key)));
   return line + "\n";
 }
 

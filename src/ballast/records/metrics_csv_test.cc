@@ -77,6 +77,13 @@ TEST(MetricsCsv, HasAColumnForEachKeyThatVariesAndForWhatTheRuleDid) {
   EXPECT_EQ(metrics->rows.at(3).evaluation, records[1].evaluations[1]);
 }
 
+TEST(MetricsCsv, GivesNoTwoColumnsOneName) {
+  RunRecord record = record_of("p", "c", 1, 0.5);
+  record.settings = {{"staleness_max", "12"}, {"staleness", "x"}};
+  EXPECT_THAT(metrics_csv(std::vector{record}),
+              HasSubstr(",staleness_max,seconds,key_staleness_max,staleness\n"));
+}
+
 TEST(MetricsCsv, KeepsNanWithoutItsSign) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::string line = metrics_line({.evaluation = {.train_loss = std::copysign(nan, -1.0)}});
