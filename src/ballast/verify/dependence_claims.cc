@@ -39,30 +39,43 @@ Result<std::vector<double>> excess_by_dimension(const Lab& lab, const std::vecto
   return excess;
 }
 
+// Without noise the excess swings with T, as that of all accelerated methods does, so T times the
+// excess is averaged over several horizons. From the first one on the bound of the longest delay is
+// below what a wrong method can reach.
+constexpr std::uint64_t kFirstHorizon = 16'000;
+
 struct Delayed {
-  double delay = 0.0;  // mu_max
-  double excess = 0.0;
-  double bound = 0.0;
+  double delay = 0.0;   // mu_max
+  double excess = 0.0;  // as it would be at the first horizon
+  double share = 0.0;   // of the bound there
   double possible = 0.0;
 };
 
 // Round robin, so that the number of workers is the delay.
 Result<Delayed> measure_delay(const Lab& lab, Problem& problem, std::size_t workers) {
-  const TrialOptions trial{.workers = {.honest = workers},
-                           .schedule = sim::ScheduleKind::kRoundRobin,
-                           .updates = lab.pick(16'000, 64'000)};
-  const double eta = theory_eta(problem, trial.updates);
-  DescentWatch watch(problem, eta);
-  StepObserver* const steps[] = {&watch};
-  BALLAST_TRY(const TrialResult result,
-              run_trial(problem, trial, lab.components, {.steps = steps}));
-  const Delays delays = delays_of(result.arrivals, trial.workers);
-  const BoundOptions bound{
-      .constants = problem.constants(), .worker_count = workers, .eta = eta, .kept = 1.0};
-  return Delayed{.delay = delays.mean_longest(),
-                 .excess = watch.excess(),
-                 .bound = excess_bound(bound, delays),
-                 .possible = problem.reachable_excess()};
+  const std::size_t horizons = lab.pick(5, 20);
+  Delayed delayed;
+  for (std::size_t i = 0; i < horizons; ++i) {
+    const TrialOptions trial{.workers = {.honest = workers},
+                             .schedule = sim::ScheduleKind::kRoundRobin,
+                             .updates = kFirstHorizon + i * kFirstHorizon / horizons};
+    const double eta = theory_eta(problem, trial.updates);
+    DescentWatch watch(problem, eta);
+    StepObserver* const steps[] = {&watch};
+    BALLAST_TRY(const TrialResult result,
+                run_trial(problem, trial, lab.components, {.steps = steps}));
+    const double times = static_cast<double>(trial.updates) / static_cast<double>(kFirstHorizon);
+    delayed.excess += times * watch.excess() / static_cast<double>(horizons);
+    if (i > 0) continue;
+    const Delays delays = delays_of(result.arrivals, trial.workers);
+    const BoundOptions options{
+        .constants = problem.constants(), .worker_count = workers, .eta = eta, .kept = 1.0};
+    const double bound = excess_bound(options, delays);
+    delayed.delay = delays.mean_longest();
+    delayed.share = watch.excess() / bound;
+    delayed.possible = problem.reachable_excess() / bound;
+  }
+  return delayed;
 }
 
 records::Figure figure_of(const char* stem, const char* title, const char* x_label) {
@@ -109,10 +122,10 @@ Result<Findings> check_delay(const Lab& lab) {
     excess.push_back(point.excess);
     findings.checks.push_back(
         {.what = fmt::format("mean maximal delay {:.1f}: share of the bound", point.delay),
-         .measured = Estimate::exactly(point.excess / point.bound),
+         .measured = Estimate::exactly(point.share),
          .limit = 1.0,
          .reason = "Theorem 4.2 with the proof's factors",
-         .possible = {.high = point.possible / point.bound}});
+         .possible = {.high = point.possible}});
   }
   findings.checks.push_back({.what = "slope in the mean maximal delay",
                              .measured = Estimate::exactly(log_slope(delays, excess)),
