@@ -34,10 +34,8 @@ workers = 4
 byzantine = 1
 share = 0.25
 attack = "sign-flip"
-rule = "ctma(cwmed, {cap_share})"
-weights = "f-cap"
-f = 1
-cap_share = 0.3
+rule = "ctma(cwmed, 0.3)"
+weights = "f-cap(1, 0.3)"
 """
 INSECURE = ("--insecure-localhost",)
 

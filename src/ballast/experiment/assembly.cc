@@ -13,18 +13,6 @@
 namespace ballast::experiment {
 namespace {
 
-server::WeightPolicy weight_policy(const RunSpec& run) {
-  switch (run.weights) {
-    case WeightPolicy::kCount:
-      return server::CountWeights{};
-    case WeightPolicy::kUniform:
-      return server::UniformWeights{};
-    case WeightPolicy::kFCap:
-      return server::CappedWeights{.f = run.f, .share = run.cap_share};
-  }
-  std::abort();
-}
-
 optim::Projection projection(const RunSpec& run) {
   switch (run.projection) {
     case ProjectionKind::kNone:
@@ -91,14 +79,18 @@ optim::EstimatorOptions estimator_options(const RunSpec& run) {
 
 server::AdmissionOptions network_admission(const RunSpec& run) {
   server::AdmissionOptions options{.waits_for_use = true};
-  const server::WeightPolicy weights = weight_policy(run);
-  if (const auto* capped = std::get_if<server::CappedWeights>(&weights)) options.lead.f = capped->f;
+  // A run is valid before it gets here; if not, make_server() says what is wrong.
+  if (const auto weights = server::parse_weight_policy(run.weights)) {
+    const server::CappedWeights* cap = server::widest_cap(*weights);
+    if (cap != nullptr) options.lead.f = cap->f;
+  }
   return options;
 }
 
 Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t seed,
                                             const learn::Model& model,
                                             const server::AdmissionOptions& admission) {
+  BALLAST_TRY(server::WeightPolicy weights, server::parse_weight_policy(run.weights));
   server::ServerOptions options{.worker_count = run.workers,
                                 .statistic_count = model.initial_statistics().size(),
                                 .reply = run.reply,
@@ -109,7 +101,7 @@ Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t se
   BALLAST_TRY(auto method,
               server::make_table_method({.worker_count = run.workers,
                                          .dim = optimizer->model()->size(),
-                                         .weights = weight_policy(run),
+                                         .weights = std::move(weights),
                                          .seed = seed},
                                         std::move(rule), kernels::make_cpu_backend(1)));
   return server::ParameterServer::make(
@@ -128,27 +120,27 @@ Result<learn::TrainingData> training_data(const RunSpec& run, std::uint64_t seed
 
 Result<attacks::AttackPointer> make_run_attack(const RunSpec& run) {
   if (run.byzantine == 0) return nullptr;
-  return attacks::make_attack(run.attack, {.epsilon = run.attack_epsilon,
-                                           .sigma = run.attack_sigma,
-                                           .factor = run.attack_factor,
-                                           .target = run.attack_target});
+  return attacks::make_attack(run.attack);
 }
 
 Result<std::vector<sim::Arrival>> make_arrivals(const RunSpec& run, std::uint64_t seed) {
+  BALLAST_TRY(const sim::ArrivalPattern arrivals, sim::parse_arrivals(run.arrivals));
   if (run.clock == Clock::kVirtual) {
+    BALLAST_TRY(const sim::ComputeTime time, sim::parse_compute_time(run.compute_time));
     return sim::draw_arrivals(sim::VirtualTimeOptions{.workers = population(run),
-                                                      .speed = run.arrivals,
-                                                      .distribution = run.compute_time,
+                                                      .speed = arrivals.kind,
+                                                      .distribution = time.distribution,
+                                                      .sigma = time.sigma,
                                                       .share = run.share,
                                                       .seed = seed},
                               run.updates);
   }
-  sim::ScheduleOptions options{.kind = run.arrivals,
+  sim::ScheduleOptions options{.kind = arrivals.kind,
                                .workers = population(run),
                                .share = run.share,
                                .seed = seed,
-                               .burst_length = run.burst};
-  if (run.arrivals == Arrivals::kTrace) {
+                               .burst_length = arrivals.burst_length};
+  if (arrivals.kind == sim::ScheduleKind::kTrace) {
     BALLAST_TRY(options.trace, sim::read_trace(run.trace, run.workers));
   }
   return sim::draw_arrivals(options, run.updates);

@@ -54,7 +54,7 @@ Result<TrialResult> run_trial(Problem& problem, const TrialOptions& options,
                               const Components& components,
                               std::span<sim::Observer* const> observers) {
   BALLAST_TRY(auto server, make_server(problem, options, components));
-  BALLAST_TRY(const auto attack, attacks::make_attack(options.attack, options.attack_options));
+  BALLAST_TRY(const auto attack, attacks::make_attack(options.attack));
   BALLAST_TRY(auto arrivals, arrivals_of(options));
   std::vector<sim::Observer*> watching(observers.begin(), observers.end());
   worker::GradientSource* source = &problem;
