@@ -60,10 +60,16 @@ std::span<const Catalogue> catalogues() {
       server::weight_registry().catalogue(),
       sim::arrival_registry().catalogue(),
       sim::compute_time_registry().catalogue(),
-      catalogue_of({.noun = "model", .plural = "models", .example = "mlp"}, model_entries()),
+      model_catalogue(),
       catalogue_of({.noun = "optimizer", .plural = "optimizers", .example = "mu2"}, kOptimizers),
   };
   return all;
+}
+
+const Catalogue& model_catalogue() {
+  static const Catalogue catalogue =
+      catalogue_of({.noun = "model", .plural = "models", .example = "mlp"}, model_entries());
+  return catalogue;
 }
 
 Result<const Catalogue*> find_catalogue(std::string_view word) {

@@ -13,6 +13,9 @@ namespace ballast::experiment {
 // Rules, attacks, weights, arrivals, compute times, models and optimizers, in this order.
 std::span<const expression::Catalogue> catalogues();
 
+// The built-in models, and FILE.pt, which stands for a user's own.
+const expression::Catalogue& model_catalogue();
+
 // The catalogue whose expression::list_word() this is; the error suggests the nearest.
 Result<const expression::Catalogue*> find_catalogue(std::string_view word);
 

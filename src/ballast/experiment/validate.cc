@@ -14,6 +14,7 @@
 #include "ballast/base/check.h"
 #include "ballast/data/catalog.h"
 #include "ballast/data/partition.h"
+#include "ballast/experiment/catalogues.h"
 #include "ballast/experiment/keys.h"
 #include "ballast/robust/registry.h"
 #include "ballast/server/weight_policy.h"
@@ -22,10 +23,6 @@
 
 namespace ballast::experiment {
 namespace {
-
-// The last one stands for a user's own.
-constexpr std::array<std::string_view, 5> kModels = {"mnist-cnn", "cifar10-cnn", "softmax", "mlp",
-                                                     "FILE.pt"};
 
 // What is wrong, and the keys it follows from: the first one that somebody set is blamed.
 struct Problem {
@@ -77,9 +74,11 @@ Check check_data(const RunSpec& run) {
 
 Check check_model(const RunSpec& run) {
   const std::string& model = run.model;
-  const bool is_known = std::ranges::find(kModels, model) != kModels.end();
+  std::vector<std::string_view> names;
+  for (const expression::Entry* entry : model_catalogue().entries) names.push_back(entry->name);
+  const bool is_known = std::ranges::find(names, model) != names.end();
   BALLAST_TRY_STATUS(
-      require(is_known || is_model_file(model), {"model"}, "model " + one_of_text(model, kModels)));
+      require(is_known || is_model_file(model), {"model"}, "model " + one_of_text(model, names)));
   const bool has_colours = run.data == "cifar10";
   const bool fits = run.data == kDataFromFiles ||
                     (model != "mnist-cnn" && model != "cifar10-cnn") ||

@@ -133,7 +133,8 @@ class GeometricMedian final : public Rule {
 constexpr std::string_view kStarts[] = {"mean", "zero"};
 
 constexpr expression::Parameter kGmParameters[] = {
-    expression::Parameter::number("tolerance", "how far from the minimum it may stop")
+    expression::Parameter::number("tolerance",
+                                  "by what fraction its objective may exceed the minimum")
         .above(0)
         .otherwise(GmOptions{}.tolerance),
     expression::Parameter::whole("iterations", "steps of Weiszfeld's iteration, converged or not")
