@@ -111,7 +111,8 @@ class Life(ServingTest):
     def test_a_revoked_worker_is_turned_out_and_the_others_go_on(self):
         mine, theirs = self.site.issue_certificates(4)
         # With a cap of 0.3 the row of the fourth worker would be needed.
-        self.site.serve("--set", "updates=1000000", "--set", "cap_share=0.4", credentials=mine)
+        self.site.serve("--set", "updates=1000000", "--set", "weights=f-cap(1, 0.4)",
+                        credentials=mine)
         workers = [self.site.work(i, credentials=theirs[i]) for i in range(4)]
         wait_for(lambda: self.site.status()["accepted"] > 20)
 
