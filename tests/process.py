@@ -34,10 +34,8 @@ workers = 4
 byzantine = 1
 share = 0.25
 attack = "sign-flip"
-rule = "ctma(cwmed, {cap_share})"
-weights = "f-cap"
-f = 1
-cap_share = 0.34
+rule = "ctma(cwmed, 0.34)"
+weights = "f-cap(1, 0.34)"
 """
 INSECURE = ("--insecure-localhost",)
 

@@ -85,7 +85,7 @@ experiment::RunSpec run_of(const Setting& setting, std::uint64_t workers, const 
   run.batch = setting.batch;
   run.workers = workers;
   run.byzantine = workers == 9 ? 1 : 8;
-  run.arrivals = workers == 9 ? experiment::Arrivals::kId : experiment::Arrivals::kIdSquared;
+  run.arrivals = workers == 9 ? "id" : "id^2";
   run.updates = flags.updates;
   return run;
 }

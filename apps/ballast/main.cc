@@ -24,7 +24,7 @@ constexpr const char* kDescription =
     "  ballast verify --quick                              its theorems, by experiment\n"
     "  ballast aggregate --rule 'ctma(gm, 0.4)' \\\n"
     "      --rows rows.npy --weights w.npy --out out.npy   aggregate the rows of a file\n"
-    "  ballast list                                        every rule, attack and model\n"
+    "  ballast list                                        rules, attacks, weights, models, ...\n"
     "  ballast bench                                       how fast the rules are here\n"
     "  ballast data get mnist                              bring a data set to this machine\n"
     "  ballast ca init; ballast ca issue worker-1          certificates for servers and workers\n"

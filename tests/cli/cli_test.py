@@ -342,17 +342,40 @@ class TextTest(ProgramTest):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
 
-    def test_list_has_one_line_per_rule(self):
-        entries = [json.loads(line) for line in self.say("list", "--json").splitlines()]
-        table = self.say("list").split("\n\n")[0].splitlines()
+    def test_list_has_every_rule_with_its_parameters(self):
+        entries = [json.loads(line) for line in self.say("list", "rules", "--json").splitlines()]
+        text = self.say("list", "rules")
 
         names = {entry["name"] for entry in entries}
         self.assertLessEqual({"mean", "cwmed", "gm", "ctma", "cwtm", "krum", "multikrum", "mda",
                               "nnm", "bucketing", "unweighted"}, names)
-        self.assertEqual(len(table), len(entries))
-        for line, entry in zip(table, entries):
-            self.assertTrue(line.startswith(entry["usage"]), line)
-            self.assertTrue(line.endswith(entry["summary"]), line)
+        usages = [line for line in text.splitlines() if not line.startswith(" ")]
+        self.assertEqual(usages, [entry["usage"] for entry in entries])
+        for entry in entries:
+            self.assertIn(entry["help"], text)
+        ctma = next(entry for entry in entries if entry["name"] == "ctma")
+        self.assertEqual(ctma["usage"], "ctma(BASE, LAMBDA)")
+        self.assertEqual([parameter["name"] for parameter in ctma["parameters"]],
+                         ["base", "lambda"])
+        self.assertEqual(ctma["parameters"][1]["range"], "at least 0 and below 1/2")
+
+    def test_list_tells_everything_that_can_be_named(self):
+        kinds = {"rules": "gm(", "attacks": "empire(epsilon=0.1)",
+                 "weights": "f-cap(f=1, share=0.2)",
+                 "arrivals": "burst(length=10)", "compute-times": "lognormal(sigma=0.5)",
+                 "models": "mnist-cnn", "optimizers": "mu2"}
+        whole = self.say("list")
+        lines = [json.loads(line) for line in self.say("list", "--json").splitlines()]
+        for kind, usage in kinds.items():
+            self.assertIn(f"{kind}:\n\n", whole)
+            self.assertIn(usage, self.say("list", kind))
+            self.assertIn(self.say("list", kind), whole)
+            self.assertIn("|---|", self.say("list", kind, "--markdown"))
+        self.assertEqual({line["kind"] for line in lines},
+                         {"rule", "attack", "weight policy", "arrival pattern", "compute time",
+                          "model", "optimizer"})
+        done = ballast("list", "atacks")
+        self.assertIn("did you mean 'attacks'?", done.stderr)
 
     def test_version(self):
         self.assertRegex(self.say("--version"), r"^ballast \d+\.\d+\.\d+\n$")

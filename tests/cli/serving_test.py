@@ -328,9 +328,9 @@ class Flags(ServingTest):
 
     def test_a_run_that_its_liars_could_stop_is_refused(self):
         self.refused("at least 5 workers", "serve", self.spec, "--listen", "127.0.0.1:0",
-                     "--insecure-localhost", "--set", "cap_share=0.3")
-        self.refused("at least 5 workers", "cluster", self.spec, "--set", "cap_share=0.3", "--out",
-                     self.folder / "cluster")
+                     "--insecure-localhost", "--set", "weights=f-cap(1, 0.3)")
+        self.refused("at least 5 workers", "cluster", self.spec, "--set", "weights=f-cap(1, 0.3)",
+                     "--out", self.folder / "cluster")
         self.refused("--min-workers", "serve", self.spec, "--listen", "127.0.0.1:0",
                      "--insecure-localhost", "--min-workers", 5)
 

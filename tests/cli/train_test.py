@@ -252,6 +252,23 @@ class ResultsTest(TrainTest):
         summary = json.loads((self.out / "summary.json").read_text())
         self.assertEqual(summary["curves"][0]["diverged"], 1)
 
+    def metrics(self, name, **keys):
+        """Without the seconds, which differ from run to run."""
+        out = self.folder / name
+        result = train(self.spec(attack="scaled(-3)", arrivals="burst(4)", **keys), "--out", out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        rows = csv.DictReader((out / "metrics.csv").open(encoding="utf-8"))
+        return [{key: row[key] for key in row if key != "seconds"} for row in rows]
+
+    def test_several_caps_hold_at_once(self):
+        one = self.metrics("one", weights="f-cap(1, 0.25)")
+        two = self.metrics("two", weights="f-cap(2, 0.45)")
+        both = self.metrics("both", weights="f-cap(2, 0.45) & f-cap(share=0.25)")
+        self.assertNotEqual(one, two)
+        self.assertNotEqual(both, two, "the second cap counts as well")
+        again = self.metrics("again", weights="f-cap(1, 1/4) & f-cap(1, 0.3)")
+        self.assertEqual(again, one, "a cap that holds anyway changes nothing")
+
     def test_a_torchscript_model_trains_on_own_data(self):
         spec = self.spec(model=str(SCRIPTED_MODEL))
         result = train(spec, "--out", self.out)
@@ -291,6 +308,15 @@ class RefusalsTest(TrainTest):
         self.assertIn("spec.toml:", error)
         self.assertIn("shares", error)
         self.assertIn("'share'", error)
+
+    def test_an_old_key_names_the_new_form(self):
+        self.assertIn('weights = "f-cap(1, 0.2)"', self.refused(cap_share=0.3))
+        self.assertIn('attack = "empire(0.1)"', self.refused("--set", "attack_epsilon=1"))
+
+    def test_a_wrong_expression_names_the_column(self):
+        error = self.refused(weights="f-cap(1, 0.2) & f-cap(2, 0.5)")
+        self.assertIn("share must be above 0 and below 1/2, not 0.5 at column 26", error)
+        self.assertIn("did you mean 'empire'?", self.refused("--set", "attack=empir(2)"))
 
     def test_a_wrong_type_names_the_key(self):
         self.assertIn("workers", self.refused(workers="nine"))

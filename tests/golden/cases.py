@@ -37,11 +37,11 @@ ATTACKS = {
     "label-flip": {"attack": "label-flip"},
     "little": {"attack": "little"},
     "empire": {"attack": "empire"},
-    "empire-large": {"attack": "empire", "attack_epsilon": 1.5},
-    "gaussian": {"attack": "gaussian", "attack_sigma": 0.5},
+    "empire-large": {"attack": "empire(1.5)"},
+    "gaussian": {"attack": "gaussian(0.5)"},
     "zero": {"attack": "zero"},
-    "scaled": {"attack": "scaled", "attack_factor": -4.0},
-    "mimic": {"attack": "mimic", "attack_target": 2},
+    "scaled": {"attack": "scaled(-4)"},
+    "mimic": {"attack": "mimic(2)"},
     "nobody-lies": NOBODY_LIES,
 }
 
@@ -61,7 +61,7 @@ ARRIVALS = {
     "uniform": {"arrivals": "uniform"},
     "id2": {"arrivals": "id^2"},
     "round-robin": {"arrivals": "round-robin"},
-    "burst": {"arrivals": "burst", "burst": 4},
+    "burst": {"arrivals": "burst(4)"},
     "trace": {"arrivals": "trace", "trace": "trace.txt"},
     "time-constant": {"clock": "virtual", "compute_time": "constant"},
     "time-exponential": {"clock": "virtual", "compute_time": "exponential"},
@@ -74,8 +74,8 @@ ARRIVALS = {
 
 WEIGHTS = {
     "weights-uniform": {"weights": "uniform"},
-    "f-cap": {"weights": "f-cap", "f": 1, "cap_share": 0.2, "rule": "ctma(gm, 0.4)"},
-    "f-cap-many": {**SEVENTEEN, "weights": "f-cap", "f": 8, "cap_share": 0.48, "share": 0.3},
+    "f-cap": {"weights": "f-cap(1, 0.2)", "rule": "ctma(gm, 0.4)"},
+    "f-cap-many": {**SEVENTEEN, "weights": "f-cap(8, 0.48)", "share": 0.3},
     "seventeen": {**SEVENTEEN, "rule": "ctma(cwmed, 0.4)"},
     "seventeen-momentum": {**SEVENTEEN, "optimizer": "momentum", "rule": "cwmed"},
 }
@@ -84,7 +84,7 @@ CIFAR10_RUNS = {
     "gm": {},
     "cwmed": {"rule": "cwmed"},
     "ctma-gm": {"rule": "ctma(gm, 0.4)"},
-    "f-cap": {"weights": "f-cap", "f": 1, "cap_share": 0.2, "rule": "ctma(gm, 0.4)"},
+    "f-cap": {"weights": "f-cap(1, 0.2)", "rule": "ctma(gm, 0.4)"},
     "momentum": {"optimizer": "momentum", "rule": "cwmed"},
     "sgd": {"optimizer": "sgd", "rule": "mean"},
     "label-flip": {**SEVENTEEN, "attack": "label-flip", "share": 0.3},

@@ -8,14 +8,13 @@ from process import CLOUDS
 
 WORKERS, LIARS = 9, 2
 LAMBDA = 0.3
+CAP = f"f-cap({LIARS}, {LAMBDA})"
 CROWD = f"""
 workers = {WORKERS}
 byzantine = {LIARS}
 attack = "sign-flip"
-rule = "ctma(cwmed, {{cap_share}})"
-weights = "f-cap"
-f = {LIARS}
-cap_share = {LAMBDA}
+rule = "ctma(cwmed, {LAMBDA})"
+weights = "{CAP}"
 """
 SMALL = CLOUDS + CROWD
 MNIST = CROWD + """

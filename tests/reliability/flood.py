@@ -19,7 +19,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from process import Site, wait_for
 
-from crowd import LAMBDA, LIARS, MNIST, SMALL, WORKERS
+from crowd import CAP, LAMBDA, LIARS, MNIST, SMALL, WORKERS
 from findings import Findings, is_full
 from journal import keep_everything, read_lives
 
@@ -122,7 +122,7 @@ def run(size, weights, liar_pause_ms, updates):
         looks, gave_up = watch(site, server, workers)
         (life,) = read_lives(state)
         return judge(json.loads(server.communicate()[0]), life.records, looks, gave_up,
-                     weights == "f-cap")
+                     weights == CAP)
 
 
 def watch(site, server, workers):
@@ -193,7 +193,7 @@ def flood(findings, size):
               "without pause": 0}
     calm = None
     for name, pause_ms in speeds.items():
-        flooded = run(size, "f-cap", pause_ms, size.updates)
+        flooded = run(size, CAP, pause_ms, size.updates)
         calm = calm or flooded
         report(findings, f"{size.name}, f-cap, liars {name}", flooded, calm)
     # Nobody holds the liars back here, so this also shows how fast they could be; it takes more

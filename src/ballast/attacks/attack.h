@@ -3,6 +3,7 @@
 // (change_update), and together with what it knows of the honest workers (collude). The server
 // never hears of attacks, and timing attacks belong to the schedules of the simulator.
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -29,6 +30,9 @@ class Attack : public worker::Behaviour {
   Result<std::vector<int>> label_map(int) const override { return std::vector<int>{}; }
 
   void change_update(const worker::SampleKey&, std::span<float>) const override {}
+
+  // Whether the attack can be made on so many honest workers; the error says why not.
+  virtual Status check_honest_count(std::size_t) const { return {}; }
 
   // Whether collude() does anything, so that nobody gathers a view in vain.
   virtual bool colludes() const noexcept { return false; }

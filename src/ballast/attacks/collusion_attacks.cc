@@ -1,9 +1,12 @@
 #include "ballast/attacks/collusion_attacks.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "ballast/attacks/attack_item.h"
 #include "ballast/attacks/normal_quantile.h"
 #include "ballast/attacks/weighted_moments.h"
 #include "ballast/base/check.h"
@@ -50,6 +53,13 @@ class Mimic final : public Collusion {
  public:
   explicit Mimic(std::size_t target) : target_(target) {}
 
+  Status check_honest_count(std::size_t honest) const override {
+    if (target_ < honest) return {};
+    return invalid_argument(
+        fmt::format("the target of mimic must be below {}, the number of honest workers, not {}",
+                    honest, target_));
+  }
+
  private:
   void write(const AdversaryView& view, std::span<float> update) const override {
     BALLAST_CHECK(update.size() == view.honest_rows.dim(), "the update has the wrong size");
@@ -59,6 +69,14 @@ class Mimic final : public Collusion {
 
   std::size_t target_;
 };
+
+using expression::Parameter;
+
+constexpr Parameter kEmpireParameters[] = {
+    Parameter::number("epsilon", "how long the reversed mean is").otherwise(0.1)};
+
+constexpr Parameter kMimicParameters[] = {
+    Parameter::whole("target", "which of the honest workers, from 0").otherwise(0)};
 
 }  // namespace
 
@@ -79,5 +97,29 @@ AttackPointer make_empire(double epsilon) {
 }
 
 AttackPointer make_mimic(std::size_t target) { return std::make_unique<Mimic>(target); }
+
+extern constinit const AttackItem little_attack = {
+    {.name = "little",
+     .help = "sends the honest mean minus z deviations, z from the update counts",
+     .paper = "Baruch et al. 2019"},
+    [](const expression::Arguments&) -> Result<AttackPointer> { return make_little(); }};
+
+extern constinit const AttackItem empire_attack = {
+    {.name = "empire",
+     .help = "sends -epsilon times the honest mean",
+     .paper = "Xie et al. 2020",
+     .parameters = kEmpireParameters},
+    [](const expression::Arguments& arguments) -> Result<AttackPointer> {
+      return make_empire(arguments.number("epsilon"));
+    }};
+
+extern constinit const AttackItem mimic_attack = {
+    {.name = "mimic",
+     .help = "sends a copy of the target's row",
+     .paper = "Karimireddy et al. 2022",
+     .parameters = kMimicParameters},
+    [](const expression::Arguments& arguments) -> Result<AttackPointer> {
+      return make_mimic(arguments.whole("target"));
+    }};
 
 }  // namespace ballast::attacks

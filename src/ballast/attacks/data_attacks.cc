@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <numeric>
 
+#include "ballast/attacks/attack_item.h"
+
 namespace ballast::attacks {
 namespace {
 
@@ -19,5 +21,9 @@ class LabelFlip final : public Attack {
 }  // namespace
 
 AttackPointer make_label_flip() { return std::make_unique<LabelFlip>(); }
+
+extern constinit const AttackItem label_flip_attack = {
+    {.name = "label-flip", .help = "takes label y for classes - 1 - y"},
+    [](const expression::Arguments&) -> Result<AttackPointer> { return make_label_flip(); }};
 
 }  // namespace ballast::attacks

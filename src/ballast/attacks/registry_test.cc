@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdint>
 #include <set>
 #include <string_view>
@@ -19,9 +18,9 @@ using testing::FloatEq;
 using testing::HasSubstr;
 
 // What a worker with the honest update (1, -2) sends next to one honest row (4, 8) of count 2.
-std::vector<float> sent(std::string_view name, const AttackOptions& options = {}) {
-  const auto attack = make_attack(name, options);
-  EXPECT_TRUE(attack.has_value()) << name;
+std::vector<float> sent(std::string_view text) {
+  const auto attack = make_attack(text);
+  EXPECT_TRUE(attack.has_value()) << text;
   kernels::TestTable honest(1, 2);
   honest[0] = {4.0f, 8.0f};
   const std::vector<std::uint64_t> counts = {2};
@@ -33,10 +32,10 @@ std::vector<float> sent(std::string_view name, const AttackOptions& options = {}
 
 TEST(AttackRegistry, NamesEachAttackOnceAndSaysWhatItDoes) {
   std::set<std::string_view> names;
-  for (const AttackEntry& entry : attack_registry()) {
-    EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
-    EXPECT_FALSE(entry.summary.empty()) << entry.name;
-    EXPECT_TRUE(make_attack(entry.name).has_value()) << entry.name;
+  for (const expression::Entry* entry : attack_registry().catalogue().entries) {
+    EXPECT_TRUE(names.insert(entry->name).second) << entry->name;
+    EXPECT_FALSE(entry->help.empty()) << entry->name;
+    EXPECT_TRUE(make_attack(entry->name).has_value()) << entry->name;
   }
   EXPECT_EQ(names, (std::set<std::string_view>{"none", "label-flip", "sign-flip", "little",
                                                "empire", "gaussian", "zero", "scaled", "mimic"}));
@@ -53,11 +52,12 @@ TEST(AttackRegistry, BuildsWhatTheNamePromises) {
   EXPECT_THAT(sent("mimic"), ElementsAre(4.0f, 8.0f));
 }
 
-TEST(AttackRegistry, PassesTheOptionsOn) {
-  EXPECT_THAT(sent("empire", {.epsilon = 0.5}), ElementsAre(-2.0f, -4.0f));
-  EXPECT_THAT(sent("scaled", {.factor = 3.0}), ElementsAre(3.0f, -6.0f));
-  EXPECT_THAT(sent("gaussian", {.sigma = 0.0}), ElementsAre(0.0f, 0.0f));
-  EXPECT_NE(sent("gaussian"), sent("gaussian", {.sigma = 2.0}));
+TEST(AttackRegistry, PassesTheArgumentsOn) {
+  EXPECT_THAT(sent("empire(0.5)"), ElementsAre(-2.0f, -4.0f));
+  EXPECT_THAT(sent("empire(epsilon=1/2)"), ElementsAre(-2.0f, -4.0f));
+  EXPECT_THAT(sent("scaled(3)"), ElementsAre(3.0f, -6.0f));
+  EXPECT_THAT(sent("gaussian(0)"), ElementsAre(0.0f, 0.0f));
+  EXPECT_NE(sent("gaussian"), sent("gaussian(sigma=2)"));
 }
 
 TEST(AttackRegistry, RefusesUnknownNamesWithAHint) {
@@ -67,13 +67,24 @@ TEST(AttackRegistry, RefusesUnknownNamesWithAHint) {
   EXPECT_THAT(misspelt.error().message, HasSubstr("did you mean 'sign-flip'?"));
 }
 
-TEST(AttackRegistry, RefusesOptionsOutOfRange) {
-  for (const double bad : {std::nan(""), HUGE_VAL}) {
-    EXPECT_FALSE(make_attack("empire", {.epsilon = bad}).has_value());
-    EXPECT_FALSE(make_attack("gaussian", {.sigma = bad}).has_value());
-    EXPECT_FALSE(make_attack("scaled", {.factor = bad}).has_value());
-  }
-  EXPECT_FALSE(make_attack("gaussian", {.sigma = -1.0}).has_value());
+TEST(AttackRegistry, PointsAtArgumentsOutOfRange) {
+  const auto complaint = [](std::string_view text) {
+    const auto attack = make_attack(text);
+    return attack ? "accepted" : attack.error().message;
+  };
+  EXPECT_EQ(complaint("gaussian(-1)"),
+            "sigma must be at least 0, not -1 at column 10\n  gaussian(-1)\n           ^");
+  EXPECT_THAT(complaint("mimic(1.5)"), HasSubstr("target must be a whole number from 0, not 1.5"));
+  EXPECT_THAT(complaint("empire(sigma=1)"), HasSubstr("does not take an argument 'sigma'"));
+  EXPECT_THAT(complaint("empire(1e999)"), HasSubstr("too large"));
+  EXPECT_THAT(complaint("zero & zero"), HasSubstr("cannot be joined"));
+}
+
+TEST(AttackRegistry, KnowsHowManyHonestWorkersAnAttackNeeds) {
+  EXPECT_TRUE(make_attack("mimic(3)").value()->check_honest_count(4));
+  EXPECT_THAT(make_attack("mimic(4)").value()->check_honest_count(4).error().message,
+              HasSubstr("must be below 4, the number of honest workers, not 4"));
+  EXPECT_TRUE(make_attack("little").value()->check_honest_count(1));
 }
 
 }  // namespace

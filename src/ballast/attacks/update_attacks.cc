@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ballast/attacks/attack_item.h"
 #include "ballast/attacks/weighted_moments.h"
 #include "ballast/base/check.h"
 #include "ballast/base/rng.h"
@@ -45,6 +46,14 @@ class Gaussian final : public Attack {
   double sigma_;
 };
 
+using expression::Parameter;
+
+constexpr Parameter kGaussianParameters[] = {
+    Parameter::number("sigma", "the deviation").from(0).otherwise(1)};
+
+constexpr Parameter kScaledParameters[] = {
+    Parameter::number("factor", "what the honest update is multiplied by").otherwise(-10)};
+
 }  // namespace
 
 AttackPointer make_scaled(double factor) {
@@ -56,5 +65,38 @@ AttackPointer make_gaussian(double sigma) {
   BALLAST_CHECK(std::isfinite(sigma) && sigma >= 0.0, "sigma is not finite or negative");
   return std::make_unique<Gaussian>(sigma);
 }
+
+extern constinit const AttackItem none_attack = {
+    {.name = "none", .help = "behaves like an honest worker"},
+    [](const expression::Arguments&) -> Result<AttackPointer> {
+      return std::make_unique<Attack>();
+    }};
+
+extern constinit const AttackItem sign_flip_attack = {
+    {.name = "sign-flip",
+     .help = "sends the negative of its honest update",
+     .paper = "Allen-Zhu et al. 2020"},
+    [](const expression::Arguments&) -> Result<AttackPointer> { return make_scaled(-1.0); }};
+
+extern constinit const AttackItem zero_attack = {
+    {.name = "zero", .help = "sends zeros"},
+    [](const expression::Arguments&) -> Result<AttackPointer> { return make_scaled(0.0); }};
+
+extern constinit const AttackItem scaled_attack = {
+    {.name = "scaled",
+     .help = "sends factor times its honest update",
+     .paper = "Yang and Li 2021",
+     .parameters = kScaledParameters},
+    [](const expression::Arguments& arguments) -> Result<AttackPointer> {
+      return make_scaled(arguments.number("factor"));
+    }};
+
+extern constinit const AttackItem gaussian_attack = {
+    {.name = "gaussian",
+     .help = "sends normal noise of deviation sigma",
+     .parameters = kGaussianParameters},
+    [](const expression::Arguments& arguments) -> Result<AttackPointer> {
+      return make_gaussian(arguments.number("sigma"));
+    }};
 
 }  // namespace ballast::attacks

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ballast/attacks/registry.h"
+#include "ballast/base/check.h"
 #include "ballast/robust/registry.h"
 #include "ballast/server/table_method.h"
 #include "ballast/sim/schedule.h"
@@ -61,15 +62,9 @@ Result<data::Partition> make_partition(const RunSpec& run, std::uint64_t seed,
 }  // namespace
 
 server::WeightPolicy weight_policy(const RunSpec& run) {
-  switch (run.weights) {
-    case WeightPolicy::kCount:
-      return server::CountWeights{};
-    case WeightPolicy::kUniform:
-      return server::UniformWeights{};
-    case WeightPolicy::kFCap:
-      return server::CappedWeights{.f = run.f, .share = run.cap_share};
-  }
-  std::abort();
+  auto policy = server::parse_weight_policy(run.weights);
+  BALLAST_CHECK(policy.has_value(), "a valid run has weights");
+  return *std::move(policy);
 }
 
 sim::Population population(const RunSpec& run) {
@@ -92,7 +87,7 @@ optim::EstimatorOptions estimator_options(const RunSpec& run) {
 server::AdmissionOptions network_admission(const RunSpec& run) {
   server::AdmissionOptions options{.waits_for_use = true};
   const server::WeightPolicy weights = weight_policy(run);
-  if (const auto* capped = std::get_if<server::CappedWeights>(&weights)) options.lead.f = capped->f;
+  if (const auto* cap = server::widest_cap(weights)) options.lead.f = cap->f;
   return options;
 }
 
@@ -130,27 +125,27 @@ Result<learn::TrainingData> training_data(const RunSpec& run, std::uint64_t seed
 
 Result<attacks::AttackPointer> make_run_attack(const RunSpec& run) {
   if (run.byzantine == 0) return nullptr;
-  return attacks::make_attack(run.attack, {.epsilon = run.attack_epsilon,
-                                           .sigma = run.attack_sigma,
-                                           .factor = run.attack_factor,
-                                           .target = run.attack_target});
+  return attacks::make_attack(run.attack);
 }
 
 Result<std::vector<sim::Arrival>> make_arrivals(const RunSpec& run, std::uint64_t seed) {
+  BALLAST_TRY(const sim::ArrivalPattern arrivals, sim::parse_arrivals(run.arrivals));
   if (run.clock == Clock::kVirtual) {
+    BALLAST_TRY(const sim::ComputeTime time, sim::parse_compute_time(run.compute_time));
     return sim::draw_arrivals(sim::VirtualTimeOptions{.workers = population(run),
-                                                      .speed = run.arrivals,
-                                                      .distribution = run.compute_time,
+                                                      .speed = arrivals.kind,
+                                                      .distribution = time.distribution,
+                                                      .sigma = time.sigma,
                                                       .share = run.share,
                                                       .seed = seed},
                               run.updates);
   }
-  sim::ScheduleOptions options{.kind = run.arrivals,
+  sim::ScheduleOptions options{.kind = arrivals.kind,
                                .workers = population(run),
                                .share = run.share,
                                .seed = seed,
-                               .burst_length = run.burst};
-  if (run.arrivals == Arrivals::kTrace) {
+                               .burst_length = arrivals.burst_length};
+  if (arrivals.kind == sim::ScheduleKind::kTrace) {
     BALLAST_TRY(options.trace, sim::read_trace(run.trace, run.workers));
   }
   return sim::draw_arrivals(options, run.updates);

@@ -94,7 +94,7 @@ TEST(Grid, FillsTheRulesPlaceholdersForEachRun) {
   const auto runs = runs_of(R"toml(
 seeds = [1]
 rule = "nnm(ctma(gm, {share}), {cap_share})"
-cap_share = 0.25
+weights = "f-cap(1, 0.2) & f-cap(2, 0.25)"
 [grid]
 share = [0.3, "1/4"]
 )toml");
@@ -119,8 +119,45 @@ TEST(Grid, RefusesUnknownPlaceholders) {
   }
 }
 
+TEST(Grid, WhatACurveSetsWinsOverItsPanel) {
+  const auto runs = runs_of(R"toml(
+seeds = [1]
+weights = "f-cap(2, 0.4)"
+[[panel]]
+label = "p"
+[[panel]]
+label = "q"
+weights = "f-cap(1, 0.3)"
+[[curve]]
+label = "a"
+weights = "count"
+[[curve]]
+label = "b"
+)toml");
+
+  ASSERT_EQ(runs.size(), 4u);
+  EXPECT_EQ(runs[0].run.weights, "count");
+  EXPECT_EQ(runs[1].run.weights, "f-cap(f=2, share=0.4)");
+  EXPECT_EQ(runs[2].run.weights, "count");
+  EXPECT_EQ(runs[3].run.weights, "f-cap(share=0.3)");
+}
+
+TEST(Grid, RunsThatMeanTheSameAreEqual) {
+  const auto runs = runs_of(R"toml(
+seeds = [1]
+[grid]
+attack = ["empire", "empire(0.1)", "empire( epsilon = 1/10 )", "empire(0.2)"]
+)toml");
+
+  ASSERT_EQ(runs.size(), 4u);
+  EXPECT_EQ(runs[1].panel, "attack = empire(0.1)");
+  EXPECT_EQ(fingerprint(runs[0].run, 1), fingerprint(runs[1].run, 1));
+  EXPECT_EQ(fingerprint(runs[0].run, 1), fingerprint(runs[2].run, 1));
+  EXPECT_NE(fingerprint(runs[0].run, 1), fingerprint(runs[3].run, 1));
+}
+
 TEST(Grid, SetsTheKeysOfPanelAndCurve) {
-  const auto runs = runs_of(R"(
+  const auto runs = runs_of(R"toml(
 share = 0.1
 seeds = [1]
 [grid]
@@ -128,13 +165,13 @@ share = [0.3]
 attack = ["empire"]
 [[curve]]
 label = "capped"
-weights = "f-cap"
-)");
+weights = "f-cap(f=1, share = 1/4)"
+)toml");
 
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].run.share, 0.3);
   EXPECT_EQ(runs[0].run.attack, "empire");
-  EXPECT_EQ(runs[0].run.weights, WeightPolicy::kFCap);
+  EXPECT_EQ(runs[0].run.weights, "f-cap(share=0.25)");
   EXPECT_EQ(runs[0].panel, "share = 0.3, attack = empire");
   EXPECT_EQ(runs[0].curve, "capped");
 }
@@ -205,7 +242,8 @@ TEST(Grid, LongNamesAreCutAndDiffer) {
 
 TEST(Grid, RefusesMoreRunsThanAnybodyMeans) {
   std::string text = "[grid]\n";
-  for (const std::string_view key : {"workers", "batch", "hidden", "updates", "burst", "f"}) {
+  for (const std::string_view key :
+       {"workers", "batch", "hidden", "updates", "evaluate_every", "staleness_max"}) {
     text += std::string(key) + " = [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]\n";
   }
   const auto spec = parse_spec(text, "spec.toml");
@@ -228,7 +266,7 @@ TEST(Grid, IsTheSameForTheResolvedText) {
 
 // FNV-1a of the lines "seed = 1", "updates = 3750", ..., "ball_radius = 1.0", worked out elsewhere.
 // A new key or default changes it, and finished runs are then run again.
-TEST(Fingerprint, IsStable) { EXPECT_EQ(fingerprint(RunSpec(), 1), "b8ac0776d94aa040"); }
+TEST(Fingerprint, IsStable) { EXPECT_EQ(fingerprint(RunSpec(), 1), "21890ecc243f08e0"); }
 
 TEST(Fingerprint, DoesNotDependOnClaimsAndStatedShares) {
   constexpr std::string_view kTables = "[[panel]]\nlabel = \"p\"\n[[curve]]\nlabel = \"a\"\n";

@@ -5,9 +5,15 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <type_traits>
 
+#include "ballast/attacks/registry.h"
 #include "ballast/base/nearest_word.h"
+#include "ballast/robust/registry.h"
+#include "ballast/server/weight_policy.h"
+#include "ballast/sim/schedule.h"
+#include "ballast/sim/virtual_time.h"
 
 namespace ballast::experiment {
 namespace {
@@ -20,17 +26,9 @@ constexpr std::array<std::string_view, 3> kWords<PartitionKind> = {"shared", "ev
 template <>
 constexpr std::array<std::string_view, 2> kWords<Engine> = {"native", "torch"};
 template <>
-constexpr std::array<std::string_view, 6> kWords<Arrivals> = {"uniform",     "id",    "id^2",
-                                                              "round-robin", "burst", "trace"};
-template <>
 constexpr std::array<std::string_view, 2> kWords<Clock> = {"draw", "virtual"};
 template <>
-constexpr std::array<std::string_view, 3> kWords<ComputeTime> = {"constant", "exponential",
-                                                                 "lognormal"};
-template <>
 constexpr std::array<std::string_view, 2> kWords<Reply> = {"newest", "paper"};
-template <>
-constexpr std::array<std::string_view, 3> kWords<WeightPolicy> = {"count", "uniform", "f-cap"};
 template <>
 constexpr std::array<std::string_view, 3> kWords<Optimizer> = {"mu2", "momentum", "sgd"};
 template <>
@@ -92,6 +90,14 @@ constexpr Key key(std::string_view name, std::string_view help) {
           .set = [](RunSpec& run, const Value& value) { assign(run.*member, value); }};
 }
 
+template <auto member, auto registry>
+constexpr Key expression_key(std::string_view name, std::string_view help) {
+  Key made = key<member>(name, help);
+  made.type = KeyType::kExpression;
+  made.catalogue = []() -> const expression::Catalogue& { return registry().catalogue(); };
+  return made;
+}
+
 constexpr std::array kKeys = {
     Key{.name = "name",
         .type = KeyType::kText,
@@ -123,27 +129,23 @@ constexpr std::array kKeys = {
     key<&RunSpec::workers>("workers", "number of workers, the Byzantine ones included"),
     key<&RunSpec::byzantine>("byzantine", "number of Byzantine workers"),
     key<&RunSpec::share>("share", "Byzantine share of the updates, below 1/2"),
-    key<&RunSpec::attack>(
-        "attack", "none, label-flip, sign-flip, little, empire, gaussian, zero, scaled, mimic"),
-    key<&RunSpec::attack_epsilon>("attack_epsilon", "of empire"),
-    key<&RunSpec::attack_sigma>("attack_sigma", "of gaussian: the deviation"),
-    key<&RunSpec::attack_factor>("attack_factor", "of scaled"),
-    key<&RunSpec::attack_target>("attack_target", "of mimic: which honest worker, from 0"),
+    expression_key<&RunSpec::attack, attacks::attack_registry>(
+        "attack", "what Byzantine workers do, such as \"empire(0.1)\""),
 
-    key<&RunSpec::arrivals>(
-        "arrivals", "who sends: drawn in proportion to 1, id or id^2; in turn; in bursts; a file"),
+    expression_key<&RunSpec::arrivals, sim::arrival_registry>(
+        "arrivals", "who sends next, such as \"id^2\" or \"burst(10)\""),
     key<&RunSpec::trace>("trace", "with arrivals = \"trace\": the file"),
-    key<&RunSpec::burst>("burst", "with arrivals = \"burst\": Byzantine updates in a row"),
     key<&RunSpec::clock>("clock", "draw the next sender, as the paper does, or simulate time"),
-    key<&RunSpec::compute_time>("compute_time", "with clock = \"virtual\": time per update"),
+    expression_key<&RunSpec::compute_time, sim::compute_time_registry>(
+        "compute_time", "with clock = \"virtual\": time per update, such as \"lognormal(0.5)\""),
     key<&RunSpec::reply>("reply", "model sent back: x_t of Algorithm 2, or the newest"),
     key<&RunSpec::staleness_max>("staleness_max",
                                  "updates on models older than this are refused; 0: none is"),
 
-    key<&RunSpec::rule>("rule", "aggregation rule, such as \"ctma(gm, 0.4)\""),
-    key<&RunSpec::weights>("weights", "of the rows: update counts, all 1, or capped counts"),
-    key<&RunSpec::f>("f", "with f-cap: workers that together hold at most cap_share"),
-    key<&RunSpec::cap_share>("cap_share", "with f-cap: the share of the f heaviest, below 1/2"),
+    expression_key<&RunSpec::rule, robust::rule_registry>(
+        "rule", "aggregation rule, such as \"ctma(gm, 0.4)\""),
+    expression_key<&RunSpec::weights, server::weight_registry>(
+        "weights", "of the rows, such as \"f-cap(1, 0.2) & f-cap(8, 0.45)\""),
 
     key<&RunSpec::optimizer>("optimizer", "of the server and of the workers"),
     key<&RunSpec::eta>("eta", "learning rate"),
@@ -157,6 +159,18 @@ constexpr std::array kKeys = {
     key<&RunSpec::box_low>("box_low", "with projection = \"box\""),
     key<&RunSpec::box_high>("box_high", "with projection = \"box\""),
     key<&RunSpec::ball_radius>("ball_radius", "with projection = \"ball\", around the origin"),
+};
+
+// Keys that became arguments of an expression, and how they are written now.
+struct ReplacedKey {
+  std::string_view name;
+  std::string_view instead;
+};
+constexpr ReplacedKey kReplacedKeys[] = {
+    {"attack_epsilon", "attack = \"empire(0.1)\""}, {"attack_sigma", "attack = \"gaussian(1)\""},
+    {"attack_factor", "attack = \"scaled(-10)\""},  {"attack_target", "attack = \"mimic(0)\""},
+    {"burst", "arrivals = \"burst(10)\""},          {"f", "weights = \"f-cap(1, 0.2)\""},
+    {"cap_share", "weights = \"f-cap(1, 0.2)\""},
 };
 
 // A word this long is not a misspelt one, and comparing it with all known words takes long.
@@ -186,6 +200,8 @@ std::string type_text(const Key& key) {
       return "file";
     case KeyType::kWholeList:
       return "whole numbers";
+    case KeyType::kExpression:
+      return std::string(key.catalogue().family.noun);
   }
   return "";
 }
@@ -197,6 +213,11 @@ std::span<const Key> keys() noexcept { return kKeys; }
 Result<const Key*> find_key(std::string_view name) {
   const auto* found = std::ranges::find(kKeys, name, &Key::name);
   if (found != kKeys.end()) return found;
+  const auto* replaced = std::ranges::find(kReplacedKeys, name, &ReplacedKey::name);
+  if (replaced != std::end(kReplacedKeys)) {
+    return not_found(fmt::format("there is no key '{}' any more; it is an argument now: {}", name,
+                                 replaced->instead));
+  }
   std::vector<std::string_view> names(kKeys.size());
   std::ranges::transform(kKeys, names.begin(), &Key::name);
   const auto nearest = nearest_known(name, names);
@@ -214,9 +235,9 @@ std::string one_of_text(std::string_view word, std::span<const std::string_view>
 }
 
 std::string key_reference() {
-  constexpr std::string_view kRow = "| {:<16} | {:<44} | {:<13} | {} |\n";
+  constexpr std::string_view kRow = "| {:<16} | {:<23} | {:<13} | {} |\n";
   std::string text = fmt::format(kRow, "key", "value", "default", "meaning");
-  text += fmt::format("|{:-<18}|{:-<46}|{:-<15}|---|\n", "", "", "");
+  text += fmt::format("|{:-<18}|{:-<25}|{:-<15}|---|\n", "", "", "");
   for (const Key& row : kKeys) {
     text += fmt::format(kRow, row.name, type_text(row), to_toml(row.get(RunSpec())), row.help);
   }

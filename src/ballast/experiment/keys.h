@@ -11,25 +11,28 @@
 #include "ballast/experiment/run_spec.h"
 #include "ballast/experiment/toml_document.h"
 #include "ballast/experiment/value.h"
+#include "ballast/expression/catalogue.h"
 
 namespace ballast::experiment {
 
 enum class KeyType {
-  kFlag,       // bool
-  kWhole,      // std::uint64_t
-  kNumber,     // double
-  kBeta,       // double, or the text "1/k"
-  kText,       // std::string
-  kWord,       // std::string, one of the key's words
-  kPath,       // std::string
-  kWholeList,  // std::vector<std::uint64_t>
+  kFlag,        // bool
+  kWhole,       // std::uint64_t
+  kNumber,      // double
+  kBeta,        // double, or the text "1/k"
+  kText,        // std::string
+  kWord,        // std::string, one of the key's words
+  kPath,        // std::string
+  kWholeList,   // std::vector<std::uint64_t>
+  kExpression,  // std::string, of the key's registry
 };
 
 struct Key {
   std::string_view name;
   KeyType type = KeyType::kText;
-  std::span<const std::string_view> words = {};  // of a kWord
-  std::string_view help;                         // one line
+  std::span<const std::string_view> words = {};           // of a kWord
+  std::string_view help;                                  // one line
+  const expression::Catalogue& (*catalogue)() = nullptr;  // of a kExpression
   // Of a run. The keys of the whole specification, `name` and `seeds`, have no `set`, cannot be
   // varied, and `get` gives their default.
   Value (*get)(const RunSpec& run) = nullptr;
@@ -42,7 +45,7 @@ struct Key {
 // In the order in which they are to be listed.
 std::span<const Key> keys() noexcept;
 
-// The key of that name; the error suggests the nearest one.
+// The key of that name; the error suggests the nearest one, or what replaced a key of old.
 Result<const Key*> find_key(std::string_view name);
 
 // The value as the key's type. Its error says what the value must be, and leaves to the caller to

@@ -106,7 +106,6 @@ TEST(PaperSettings, OptimizationIsThatOfTheAppendix) {
       EXPECT_EQ(run.gamma, 0.1);
       EXPECT_EQ(run.momentum, 0.9);
       EXPECT_EQ(run.projection, ProjectionKind::kNone);
-      EXPECT_EQ(run.attack_epsilon, 0.1);  // of empire
       // Algorithm 2: the sender gets x_t, no update is too old, senders are drawn.
       EXPECT_EQ(run.reply, Reply::kPaper);
       EXPECT_EQ(run.staleness_max, 0u);

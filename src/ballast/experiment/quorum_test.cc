@@ -26,9 +26,7 @@ TEST(Quorum, ARunIsEvaluatedBeforeItIsReached) {
   planned.run.model = "mnist-cnn";
   planned.run.workers = 17;
   planned.run.byzantine = 8;
-  planned.run.weights = WeightPolicy::kFCap;
-  planned.run.f = 8;
-  planned.run.cap_share = 0.48;
+  planned.run.weights = "f-cap(8, 0.48)";
   planned.run.updates = 6;
   planned.run.evaluate_every = 3;
   auto model = learn::make_model({.name = "mnist-cnn", .input = shape, .class_count = 10});

@@ -110,6 +110,7 @@ Result<Value> read_value(const Key& key, const TomlNode& node) {
     case KeyType::kWord:
       return read_word(node, key.words);
     case KeyType::kPath:
+    case KeyType::kExpression:
       return read_text(node);
     case KeyType::kWholeList:
       return read_whole_list(node);

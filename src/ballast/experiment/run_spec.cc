@@ -4,6 +4,11 @@
 
 #include <utility>
 
+#include "ballast/attacks/registry.h"
+#include "ballast/server/weight_policy.h"
+#include "ballast/sim/schedule.h"
+#include "ballast/sim/virtual_time.h"
+
 namespace ballast::experiment {
 
 bool is_model_file(std::string_view model) { return model.ends_with(".pt"); }
@@ -18,6 +23,11 @@ void replace_all(std::string& text, std::string_view placeholder, double number)
   }
 }
 
+template <typename Product>
+void canonise(const expression::Registry<Product>& registry, std::string& text) {
+  if (auto canonical = registry.canonical(text)) text = *std::move(canonical);
+}
+
 }  // namespace
 
 RunSpec resolve(RunSpec run) {
@@ -25,7 +35,14 @@ RunSpec resolve(RunSpec run) {
   if (run.model.empty()) run.model = run.data == "cifar10" ? "cifar10-cnn" : "mnist-cnn";
   if (is_model_file(run.model)) run.engine = Engine::kTorch;
   replace_all(run.rule, kSharePlaceholder, run.share);
-  replace_all(run.rule, kCapSharePlaceholder, run.cap_share);
+  if (const auto policy = server::parse_weight_policy(run.weights)) {
+    const server::CappedWeights* cap = server::widest_cap(*policy);
+    if (cap != nullptr) replace_all(run.rule, kCapSharePlaceholder, cap->share);
+  }
+  canonise(attacks::attack_registry(), run.attack);
+  canonise(sim::arrival_registry(), run.arrivals);
+  canonise(sim::compute_time_registry(), run.compute_time);
+  canonise(server::weight_registry(), run.weights);
   return run;
 }
 

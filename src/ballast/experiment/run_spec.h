@@ -12,20 +12,15 @@
 
 #include "ballast/learn/registry.h"
 #include "ballast/server/parameter_server.h"
-#include "ballast/sim/schedule.h"
-#include "ballast/sim/virtual_time.h"
 
 namespace ballast::experiment {
 
 // A specification names these by words of its own, but they are the same choices.
-using Arrivals = sim::ScheduleKind;
-using ComputeTime = sim::Distribution;
 using Engine = learn::Engine;
 using Reply = server::Reply;
 
 enum class PartitionKind { kShared, kEven, kDirichlet };
 enum class Clock { kDraw, kVirtual };
-enum class WeightPolicy { kCount, kUniform, kFCap };
 enum class Optimizer { kMu2, kMomentum, kSgd };
 enum class Alpha { kConstant, kLinear };
 enum class ProjectionKind { kNone, kBox, kBall };
@@ -52,24 +47,17 @@ struct RunSpec {
   std::uint64_t workers = 9;
   std::uint64_t byzantine = 1;
   double share = 0.4;
-  std::string attack = "sign-flip";
-  double attack_epsilon = 0.1;
-  double attack_sigma = 1.0;
-  double attack_factor = -10.0;
-  std::uint64_t attack_target = 0;
+  std::string attack = "sign-flip";  // of attacks::attack_registry()
 
-  Arrivals arrivals = Arrivals::kId;
+  std::string arrivals = "id";  // of sim::arrival_registry()
   std::filesystem::path trace;
-  std::uint64_t burst = 10;
   Clock clock = Clock::kDraw;
-  ComputeTime compute_time = ComputeTime::kConstant;
+  std::string compute_time = "constant";  // of sim::compute_time_registry()
   Reply reply = Reply::kPaper;
   std::uint64_t staleness_max = 0;  // 0: no limit
 
-  std::string rule = "gm";
-  WeightPolicy weights = WeightPolicy::kCount;
-  std::uint64_t f = 1;
-  double cap_share = 0.2;
+  std::string rule = "gm";        // of robust::rule_registry()
+  std::string weights = "count";  // of server::weight_registry()
 
   Optimizer optimizer = Optimizer::kMu2;
   double eta = 0.01;
@@ -93,13 +81,15 @@ struct RunSpec {
 // Whether the model is a user's own TorchScript file.
 bool is_model_file(std::string_view model);
 
-// What a rule's text may hold in place of a number of its run: "ctma(gm, {share})".
+// What a rule's text may hold in place of a number of its run: "ctma(gm, {share})". The second is
+// the share that the widest cap of `weights` allows.
 inline constexpr std::string_view kSharePlaceholder = "{share}";
 inline constexpr std::string_view kCapSharePlaceholder = "{cap_share}";
 
 // Fills in what follows from other keys: the data set's own model where none is named, LibTorch for
-// a model from a file, and the numbers that the rule's placeholders stand for. Other text in braces
-// stays, and validate() refuses it.
+// a model from a file, and the numbers that the rule's placeholders stand for. Attack, arrivals,
+// compute time and weights become canonical, so that runs that are the same are equal. Other text
+// in braces and expressions that are wrong stay, and validate() refuses them.
 RunSpec resolve(RunSpec run);
 
 }  // namespace ballast::experiment

@@ -36,15 +36,11 @@ Status check_not_in(const std::vector<Variant>& variants, std::string_view kind,
   return {};
 }
 
-Status check_set_once(const Spec& spec) {
+// A curve may set what its panels set, and wins. What the grid varies nobody else sets.
+Status check_grid_is_alone(const Spec& spec) {
   for (const Axis& axis : spec.grid) {
     BALLAST_TRY_STATUS(check_not_in(spec.panels, kPanelKey, axis.choices.front()));
     BALLAST_TRY_STATUS(check_not_in(spec.curves, kCurveKey, axis.choices.front()));
-  }
-  for (const Variant& panel : spec.panels) {
-    for (const Setting& setting : panel.settings) {
-      BALLAST_TRY_STATUS(check_not_in(spec.curves, kCurveKey, setting));
-    }
   }
   return {};
 }
@@ -97,7 +93,8 @@ bool wants_text(std::string_view name) {
   const auto key = find_key(name);
   if (!key) return false;
   const KeyType type = (*key)->type;
-  return type == KeyType::kText || type == KeyType::kWord || type == KeyType::kPath;
+  return type == KeyType::kText || type == KeyType::kWord || type == KeyType::kPath ||
+         type == KeyType::kExpression;
 }
 
 // `grid.key` becomes the table that the file would have.
@@ -177,7 +174,7 @@ Result<Spec> parse_spec(std::string_view text, const std::filesystem::path& file
   const SpecReader reader(
       {.file = file.string(), .override_text = "", .folder = to_absolute(file).parent_path()});
   for (const TomlEntry& entry : table) BALLAST_TRY_STATUS(reader.read(spec, entry));
-  BALLAST_TRY_STATUS(check_set_once(spec));
+  BALLAST_TRY_STATUS(check_grid_is_alone(spec));
   BALLAST_TRY_STATUS(check_claims(spec));
   return spec;
 }
@@ -196,7 +193,7 @@ Status apply_override(Spec& spec, std::string_view assignment) {
       {.file = "", .override_text = origin, .folder = to_absolute(".").lexically_normal()});
   BALLAST_TRY_STATUS(reader.read(changed, entry));
   BALLAST_TRY_STATUS(make_effective(changed, entry.key, origin));
-  BALLAST_TRY_STATUS(check_set_once(changed));
+  BALLAST_TRY_STATUS(check_grid_is_alone(changed));
   spec = std::move(changed);
   return {};
 }

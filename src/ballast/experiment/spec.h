@@ -75,8 +75,8 @@ struct Claim {
 };
 
 // Invariants: seeds are not empty and differ; labels are not empty and differ among the panels and
-// among the curves; a key is set in at most one of grid, panels and curves, and at most once in
-// each table; claims name curves.
+// among the curves; what the grid varies is set in no panel or curve; a key is set at most once in
+// each table; claims name curves. What a curve sets wins over its panel.
 struct Spec {
   std::string name;
   std::vector<std::uint64_t> seeds = default_seeds();

@@ -88,7 +88,7 @@ TEST(Spec, ReadsEveryKindOfValue) {
   EXPECT_EQ(spec.base.eta, 1.0);
   EXPECT_THAT(spec.base.eta_decay_after, ElementsAre(10, 20));
   EXPECT_FALSE(spec.base.augment);
-  EXPECT_EQ(spec.base.arrivals, Arrivals::kIdSquared);
+  EXPECT_EQ(spec.base.arrivals, "id^2");
   EXPECT_EQ(spec.base.rule, "ctma(gm, {share})");
 }
 
@@ -247,6 +247,21 @@ TEST(Spec, RefusesAKeyBothInTheGridAndInACurve) {
             "spec.toml:2: grid.rule = \"gm\": the curve \"a\" sets rule too; keep one of the two");
 }
 
+TEST(Spec, NamesTheNewFormOfAnOldKey) {
+  EXPECT_EQ(
+      parse_error("attack = \"empire\"\nattack_epsilon = 0.3"),
+      "spec.toml:2: attack_epsilon = 0.3: there is no key 'attack_epsilon' any more; it is an "
+      "argument now: attack = \"empire(0.1)\"");
+  for (const auto& [key, instead] :
+       {std::pair{"attack_sigma", "gaussian(1)"}, std::pair{"attack_factor", "scaled(-10)"},
+        std::pair{"attack_target", "mimic(0)"}, std::pair{"burst", "arrivals = \"burst(10)\""},
+        std::pair{"f", "weights = \"f-cap(1, 0.2)\""},
+        std::pair{"cap_share", "weights = \"f-cap(1, 0.2)\""}}) {
+    EXPECT_THAT(parse_error(std::string(key) + " = 3"), HasSubstr(instead)) << key;
+  }
+  EXPECT_THAT(parse_error("[[curve]]\nlabel = \"a\"\nf = 3"), HasSubstr("f-cap(1, 0.2)"));
+}
+
 TEST(Spec, RefusesPanelsThatAreNone) {
   EXPECT_THAT(parse_error("panel = 3"), HasSubstr("must be at most 1000 tables: [[panel]]"));
   EXPECT_THAT(parse_error("[[panel]]\nshare = 0.3"), HasSubstr("needs a label"));
@@ -258,10 +273,8 @@ TEST(Spec, RefusesPanelsThatAreNone) {
               HasSubstr("there is no key 'stated_share'"));
 }
 
-TEST(Spec, RefusesAKeyBothInAPanelAndElsewhere) {
+TEST(Spec, RefusesAKeyBothInAPanelAndInTheGrid) {
   constexpr std::string_view kPanel = "[[panel]]\nlabel = \"p\"\nshare = 0.3\n";
-  EXPECT_EQ(parse_error(std::string(kPanel) + "[[curve]]\nlabel = \"a\"\nshare = 0.2"),
-            "spec.toml:3: share = 0.3: the curve \"a\" sets share too; keep one of the two");
   EXPECT_EQ(parse_error(std::string(kPanel) + "[grid]\nshare = [0.2]"),
             "spec.toml:5: grid.share = 0.2: the panel \"p\" sets share too; keep one of the two");
 }
@@ -299,7 +312,7 @@ TEST(Override, TakesTomlOrABareText) {
 
   for (const std::string_view assignment :
        {"share=0.3", "rule=ctma(gm, 0.4)", "seeds=[4, 5]", "beta=1/k", "name=2024", "augment=false",
-        "cap_share = 1/3", "reply=\"newest\""}) {
+        "dirichlet_alpha = 1/3", "reply=\"newest\"", "weights=f-cap(1, 0.2) & f-cap(3, 1/3)"}) {
     const auto status = apply_override(spec, assignment);
     EXPECT_TRUE(status.has_value()) << assignment << ": " << status.error().message;
   }
@@ -310,7 +323,8 @@ TEST(Override, TakesTomlOrABareText) {
   EXPECT_FALSE(spec.base.beta.has_value());
   EXPECT_EQ(spec.name, "2024");
   EXPECT_FALSE(spec.base.augment);
-  EXPECT_EQ(spec.base.cap_share, 1.0 / 3.0);
+  EXPECT_EQ(spec.base.dirichlet_alpha, 1.0 / 3.0);
+  EXPECT_EQ(spec.base.weights, "f-cap(1, 0.2) & f-cap(3, 1/3)");
   EXPECT_EQ(spec.base.reply, Reply::kNewest);
 }
 

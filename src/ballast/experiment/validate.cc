@@ -14,15 +14,15 @@
 #include "ballast/base/check.h"
 #include "ballast/data/catalog.h"
 #include "ballast/data/partition.h"
+#include "ballast/experiment/catalogues.h"
 #include "ballast/experiment/keys.h"
 #include "ballast/robust/registry.h"
+#include "ballast/server/weight_policy.h"
+#include "ballast/sim/schedule.h"
+#include "ballast/sim/virtual_time.h"
 
 namespace ballast::experiment {
 namespace {
-
-// The last one stands for a user's own.
-constexpr std::array<std::string_view, 5> kModels = {"mnist-cnn", "cifar10-cnn", "softmax", "mlp",
-                                                     "FILE.pt"};
 
 // What is wrong, and the keys it follows from: the first one that somebody set is blamed.
 struct Problem {
@@ -52,6 +52,11 @@ std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
+bool is_trace(const RunSpec& run) {
+  const auto arrivals = sim::parse_arrivals(run.arrivals);
+  return arrivals && arrivals->kind == sim::ScheduleKind::kTrace;
+}
+
 Check check_data(const RunSpec& run) {
   std::vector<std::string_view> names;
   for (const data::KnownDataset& known : data::known_datasets()) names.push_back(known.name);
@@ -69,9 +74,11 @@ Check check_data(const RunSpec& run) {
 
 Check check_model(const RunSpec& run) {
   const std::string& model = run.model;
-  const bool is_known = std::ranges::find(kModels, model) != kModels.end();
+  std::vector<std::string_view> names;
+  for (const expression::Entry* entry : model_catalogue().entries) names.push_back(entry->name);
+  const bool is_known = std::ranges::find(names, model) != names.end();
   BALLAST_TRY_STATUS(
-      require(is_known || is_model_file(model), {"model"}, "model " + one_of_text(model, kModels)));
+      require(is_known || is_model_file(model), {"model"}, "model " + one_of_text(model, names)));
   const bool has_colours = run.data == "cifar10";
   const bool fits = run.data == kDataFromFiles ||
                     (model != "mnist-cnn" && model != "cifar10-cnn") ||
@@ -96,34 +103,38 @@ Check check_workers(const RunSpec& run) {
   BALLAST_TRY_STATUS(require(run.byzantine > 0 || run.share == 0.0, {"byzantine", "share"},
                              "without Byzantine workers nobody sends their share; set share = 0"));
   // A trace says itself who sends.
-  return require(run.byzantine == 0 || run.share > 0.0 || run.arrivals == Arrivals::kTrace,
-                 {"share", "byzantine"},
+  return require(run.byzantine == 0 || run.share > 0.0 || is_trace(run), {"share", "byzantine"},
                  "with share = 0 the Byzantine workers never send; set byzantine = 0 too");
 }
 
+// The expression of a key must name something. Of what parse_...() says, the first line has the
+// column; the text itself stands in front of it already.
+template <typename Product>
+Check require_parsed(std::string_view key, const Result<Product>& parsed) {
+  return require(parsed.has_value(), {key}, parsed ? "" : first_line(parsed.error().message));
+}
+
+Check require_status(const Status& status, std::vector<std::string_view> keys) {
+  return require(status.has_value(), std::move(keys),
+                 status ? "" : first_line(status.error().message));
+}
+
 Check check_attack(const RunSpec& run) {
-  std::vector<std::string_view> names;
-  for (const attacks::AttackEntry& entry : attacks::attack_registry()) names.push_back(entry.name);
-  BALLAST_TRY_STATUS(require(std::ranges::find(names, run.attack) != names.end(), {"attack"},
-                             "attack " + one_of_text(run.attack, names)));
-  BALLAST_TRY_STATUS(
-      require(run.attack_sigma >= 0.0, {"attack_sigma"}, "attack_sigma must not be negative"));
-  const std::uint64_t honest = run.workers - run.byzantine;
-  return require(
-      run.attack != "mimic" || run.attack_target < honest, {"attack_target", "workers"},
-      fmt::format("attack_target must be below {}, the number of honest workers", honest));
+  const auto attack = attacks::make_attack(run.attack);
+  BALLAST_TRY_STATUS(require_parsed("attack", attack));
+  return require_status((*attack)->check_honest_count(run.workers - run.byzantine),
+                        {"attack", "workers"});
 }
 
 Check check_arrivals(const RunSpec& run) {
-  const bool has_speeds = run.arrivals == Arrivals::kUniform || run.arrivals == Arrivals::kId ||
-                          run.arrivals == Arrivals::kIdSquared;
-  BALLAST_TRY_STATUS(require(run.clock == Clock::kDraw || has_speeds, {"arrivals", "clock"},
+  const auto arrivals = sim::parse_arrivals(run.arrivals);
+  BALLAST_TRY_STATUS(require_parsed("arrivals", arrivals));
+  BALLAST_TRY_STATUS(require_parsed("compute_time", sim::parse_compute_time(run.compute_time)));
+  BALLAST_TRY_STATUS(require(run.clock == Clock::kDraw || arrivals->has_speeds(),
+                             {"arrivals", "clock"},
                              "with clock = \"virtual\" arrivals are speeds: uniform, id or id^2"));
-  BALLAST_TRY_STATUS(require(run.arrivals != Arrivals::kTrace || !run.trace.empty(),
-                             {"arrivals", "trace"},
-                             "arrivals = \"trace\" needs a file; set trace = \"FILE\""));
-  return require(run.arrivals != Arrivals::kBurst || run.burst >= 1, {"burst"},
-                 "burst must be at least 1");
+  return require(!is_trace(run) || !run.trace.empty(), {"arrivals", "trace"},
+                 "arrivals = \"trace\" needs a file; set trace = \"FILE\"");
 }
 
 Check check_placeholders(const RunSpec& run) {
@@ -131,6 +142,10 @@ Check check_placeholders(const RunSpec& run) {
   const std::size_t begin = run.rule.find('{');
   if (begin == std::string::npos) return {};
   const std::string word = run.rule.substr(begin, run.rule.find('}', begin) + 1 - begin);
+  BALLAST_TRY_STATUS(require(
+      word != kCapSharePlaceholder, {"rule", "weights"},
+      fmt::format("{} is the share of a cap, and weights = \"{}\" has none; \"f-cap(1, 0.2)\" has",
+                  word, to_printable(run.weights))));
   return require(false, {"rule"},
                  fmt::format("{} is no number of the run; what stands in braces {}",
                              to_shown_text(word), one_of_text(word, kKnown)));
@@ -139,25 +154,14 @@ Check check_placeholders(const RunSpec& run) {
 Check check_rule(const RunSpec& run) {
   BALLAST_TRY_STATUS(check_placeholders(run));
   const auto rule = robust::parse_rule(run.rule);
-  BALLAST_TRY_STATUS(
-      require(rule.has_value(), {"rule"}, rule ? "" : first_line(rule.error().message)));
-  const Status fits = (*rule)->check_row_count(run.workers);
-  return require(fits.has_value(), {"rule", "workers"},
-                 fits ? "" : first_line(fits.error().message));
+  BALLAST_TRY_STATUS(require_parsed("rule", rule));
+  return require_status((*rule)->check_row_count(run.workers), {"rule", "workers"});
 }
 
 Check check_weights(const RunSpec& run) {
-  if (run.weights != WeightPolicy::kFCap) return {};
-  BALLAST_TRY_STATUS(require(run.cap_share > 0.0 && run.cap_share < 0.5, {"cap_share"},
-                             "cap_share must be above 0 and below 1/2"));
-  BALLAST_TRY_STATUS(require(run.f >= 1, {"f"}, "f must be at least 1 with weights = \"f-cap\""));
-  // The f heaviest of equal workers hold f / workers, and no cap brings them lower. The slack lets
-  // a share such as 3/10 reach its 3 of 10 workers in spite of rounding.
-  const double most = run.cap_share * static_cast<double>(run.workers) + 1e-9;
-  return require(static_cast<double>(run.f) <= most, {"f", "cap_share", "workers"},
-                 fmt::format("{} of {} equal workers hold more than {} already; f must be at most "
-                             "cap_share * workers = {:.0f}",
-                             run.f, run.workers, run.cap_share, std::floor(most)));
+  const auto policy = server::parse_weight_policy(run.weights);
+  BALLAST_TRY_STATUS(require_parsed("weights", policy));
+  return require_status(server::validate(*policy, run.workers), {"weights", "workers"});
 }
 
 Check check_projection(const RunSpec& run) {
@@ -194,7 +198,7 @@ Check check_length(const RunSpec& run) {
 
 Check check_all(const RunSpec& run) {
   for (const auto check : {check_data, check_model, check_workers, check_attack, check_arrivals,
-                           check_rule, check_weights, check_optimizer, check_length}) {
+                           check_weights, check_rule, check_optimizer, check_length}) {
     BALLAST_TRY_STATUS(check(run));
   }
   return {};
@@ -218,7 +222,7 @@ Check check_all_files(const RunSpec& run) {
     BALLAST_TRY_STATUS(require_file("test_labels", run.test_labels));
   }
   if (is_model_file(run.model)) BALLAST_TRY_STATUS(require_file("model", run.model));
-  if (run.arrivals == Arrivals::kTrace) return require_file("trace", run.trace);
+  if (is_trace(run)) return require_file("trace", run.trace);
   return {};
 }
 

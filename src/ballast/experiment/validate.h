@@ -22,9 +22,9 @@ struct Origins {
   std::map<std::string, std::string, std::less<>> by_key;
 };
 
-// Refuses numbers out of range, unknown names, a rule that does not parse or cannot take so many
-// rows, and values that contradict each other. Keys that the others make irrelevant (`gamma` with
-// alpha = "t", `f` without f-cap) are not looked at. The error is one line that begins with the
+// Refuses numbers out of range, unknown names, expressions that do not parse, a rule that cannot
+// take so many rows, and values that contradict each other. Keys that the others make irrelevant
+// (`gamma` with alpha = "t") are not looked at. The error is one line that begins with the
 // origin of the key.
 //
 // Requires: run == resolve(run).

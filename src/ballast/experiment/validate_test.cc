@@ -57,24 +57,33 @@ TEST(Validate, WantsAShareExactlyWithByzantineWorkers) {
 }
 
 TEST(Validate, RefusesACapThatDoesNotExist) {
-  EXPECT_EQ(
-      outcome("weights = \"f-cap\"\nf = 2"),
-      "spec.toml:2: f = 2: 2 of 9 equal workers hold more than 0.2 already; f must be at most "
-      "cap_share * workers = 1");
-  EXPECT_EQ(outcome("weights = \"f-cap\"\nworkers = 4"),
-            "spec.toml:2: workers = 4: 1 of 4 equal workers hold more than 0.2 already; f must be "
-            "at most cap_share * workers = 0");
-  EXPECT_EQ(outcome("weights = \"f-cap\"\nf = 0"),
-            "spec.toml:2: f = 0: f must be at least 1 with weights = \"f-cap\"");
-  EXPECT_EQ(outcome("weights = \"f-cap\"\ncap_share = 0.5"),
-            "spec.toml:2: cap_share = 0.5: cap_share must be above 0 and below 1/2");
-  EXPECT_EQ(outcome("weights = \"f-cap\"\nworkers = 10\nf = 3\ncap_share = 0.3"), "fine");
-  EXPECT_EQ(outcome("f = 100"), "fine");  // not looked at without f-cap
+  EXPECT_EQ(outcome("weights = \"f-cap(2, 0.2)\""),
+            "spec.toml:1: weights = \"f-cap(2, 0.2)\": no cap keeps 2 of 9 workers below a share "
+            "of 0.2; use at least 10 workers, a smaller f or a larger share");
+  EXPECT_THAT(outcome("weights = \"f-cap(1, 0.2) & f-cap(5, 0.45)\""),
+              testing::HasSubstr("no cap keeps 5 of 9 workers below a share of 0.45"));
+  EXPECT_THAT(outcome("workers = 4\n[grid]\nweights = [\"f-cap\"]"),
+              testing::StartsWith("spec.toml:3: grid.weights = \"f-cap\": no cap keeps 1 of 4"));
+  EXPECT_EQ(outcome("weights = \"f-cap(0, 0.2)\""),
+            "spec.toml:1: weights = \"f-cap(0, 0.2)\": f must be a whole number from 1, not 0 at "
+            "column 7");
+  EXPECT_THAT(outcome("weights = \"f-cap(1, 0.5)\""),
+              testing::EndsWith("share must be above 0 and below 1/2, not 0.5 at column 10"));
+  EXPECT_THAT(outcome("weights = \"f-cup\""), testing::HasSubstr("did you mean 'f-cap'?"));
+  EXPECT_EQ(outcome("weights = \"f-cap(3, 0.3)\"\nworkers = 10"), "fine");
+  EXPECT_EQ(outcome("weights = \"f-cap(1, 0.2) & f-cap(4, 0.45)\""), "fine");
+}
+
+TEST(Validate, WantsACapForItsShare) {
+  EXPECT_EQ(outcome("rule = \"ctma(gm, {cap_share})\""),
+            "spec.toml:1: rule = \"ctma(gm, {cap_share})\": {cap_share} is the share of a cap, and "
+            "weights = \"count\" has none; \"f-cap(1, 0.2)\" has");
+  EXPECT_EQ(outcome("rule = \"ctma(gm, {cap_share})\"\nweights = \"f-cap(1, 0.2)\""), "fine");
 }
 
 TEST(Validate, PointsAtTheCharacterOfARuleThatIsWrong) {
   EXPECT_EQ(outcome("rule = \"ctma(gm, )\""),
-            "spec.toml:1: rule = \"ctma(gm, )\": expected a number or a rule after ',' at column "
+            "spec.toml:1: rule = \"ctma(gm, )\": expected a number or a name after ',' at column "
             "10");
   EXPECT_THAT(outcome("rule = \"gmm\""), testing::HasSubstr("did you mean 'gm'?"));
 }
@@ -91,7 +100,9 @@ TEST(Validate, NamesTheNearestNameWhereOneIsUnknown) {
   EXPECT_EQ(outcome("model = \"mlpp\""),
             "spec.toml:1: model = \"mlpp\": model must be one of: mnist-cnn, cifar10-cnn, softmax, "
             "mlp, FILE.pt; did you mean 'mlp'?");
-  EXPECT_THAT(outcome("attack = \"sing-flip\""), testing::EndsWith("did you mean 'sign-flip'?"));
+  EXPECT_THAT(
+      outcome("attack = \"sing-flip\""),
+      testing::EndsWith("there is no attack 'sing-flip'; did you mean 'sign-flip'? at column 1"));
 }
 
 TEST(Validate, RefusesAModelForOtherImages) {
@@ -119,10 +130,12 @@ TEST(Validate, RefusesNumbersOutOfRange) {
       {"model = \"mlp\"\nhidden = 0", "hidden must be from 1 to 1000000"},
       {"partition = \"dirichlet\"\ndirichlet_alpha = 0",
        "dirichlet_alpha must be from 1e-06 to 1000000"},
-      {"attack_sigma = -1", "attack_sigma must not be negative"},
-      {"attack = \"mimic\"\nattack_target = 8",
-       "attack_target must be below 8, the number of honest workers"},
-      {"arrivals = \"burst\"\nburst = 0", "burst must be at least 1"},
+      {"attack = \"gaussian(-1)\"", "sigma must be at least 0, not -1 at column 10"},
+      {"attack = \"mimic(8)\"",
+       "the target of mimic must be below 8, the number of honest workers, not 8"},
+      {"arrivals = \"burst(0)\"", "length must be a whole number from 1, not 0 at column 7"},
+      {"compute_time = \"lognormal(9)\"",
+       "sigma must be at least 0 and at most 3, not 9 at column 11"},
       {"eta = 0", "eta must be above 0"},
       {"eta_decay_after = [5]\neta_decay_factor = -0.1", "eta_decay_factor must be above 0"},
       {"beta = 1.5", "beta must be from 0 to 1, or \"1/k\""},

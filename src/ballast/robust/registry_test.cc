@@ -65,20 +65,30 @@ TEST(Registry, ReadsBackWhatARuleCallsItself) {
   }
 }
 
-TEST(Registry, HasAnExampleAndAUsageOfEveryEntry) {
-  for (const RuleEntry& entry : rule_entries()) {
+// The tables that each rule states of itself say the same as the rule.
+TEST(Registry, WritesTheCanonicalTextAsTheRuleDoes) {
+  for (const auto& [text, canonical] : kExamples) {
+    const auto written = rule_registry().canonical(text);
+    ASSERT_TRUE(written.has_value()) << text << ": " << written.error().message;
+    EXPECT_EQ(*written, canonical) << text;
+  }
+}
+
+TEST(Registry, HasAnExampleAndAHelpOfEveryEntry) {
+  for (const expression::Entry* entry : rule_registry().catalogue().entries) {
     EXPECT_TRUE(std::ranges::any_of(kExamples, [&](const Example& example) {
-      return std::string_view(example.text).starts_with(entry.name);
-    })) << entry.name;
-    EXPECT_TRUE(entry.usage.starts_with(entry.name)) << entry.name;
-    EXPECT_FALSE(entry.summary.empty()) << entry.name;
-    EXPECT_FALSE(entry.source.empty()) << entry.name;
+      return std::string_view(example.text).starts_with(entry->name);
+    })) << entry->name;
+    EXPECT_FALSE(entry->help.empty()) << entry->name;
+    EXPECT_FALSE(entry->paper.empty()) << entry->name;
   }
 }
 
 TEST(Registry, NamesNoRuleTwice) {
   std::vector<std::string_view> names;
-  for (const RuleEntry& entry : rule_entries()) names.push_back(entry.name);
+  for (const expression::Entry* entry : rule_registry().catalogue().entries) {
+    names.push_back(entry->name);
+  }
   std::ranges::sort(names);
   EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
 }
@@ -86,7 +96,7 @@ TEST(Registry, NamesNoRuleTwice) {
 TEST(Registry, SuggestsTheNearestName) {
   EXPECT_THAT(refusal("cwmde"), HasSubstr("there is no rule 'cwmde'; did you mean 'cwmed'?"));
   EXPECT_THAT(refusal("krumm(0.2)"), HasSubstr("did you mean 'krum'?"));
-  EXPECT_THAT(refusal("ctma(median_of_sorts, 0.2)"), HasSubstr("'ballast list'"));
+  EXPECT_THAT(refusal("ctma(median_of_sorts, 0.2)"), HasSubstr("'ballast list rules'"));
   EXPECT_EQ(parse_rule("cwmde").error().code, ErrorCode::kNotFound);
 }
 
@@ -121,7 +131,10 @@ TEST(Registry, SaysWhatIsWrongWithTheArgumentsAndWhere) {
            Case{"mean(1)", "'mean' does not take so many arguments", 6},
            Case{"cwmed(lambda=0.2)", "'cwmed' does not take an argument 'lambda'", 7},
            Case{"ctma(gm, 0.2, 0.3)", "'ctma' does not take so many arguments", 15},
-           Case{"gm(iteration=3)", "'gm' does not take an argument 'iteration'", 4},
+           Case{"gm(iteration=3)",
+                "'gm' does not take an argument 'iteration'; did you mean 'iterations'?", 4},
+           Case{"gm & cwmed", "'gm' cannot be joined with others by '&'", 1},
+           Case{"ctma(gm & cwmed, 0.2)", "'gm' cannot be joined with others by '&'", 6},
            Case{"ctma(0.4, gm)", "'ctma' needs a rule here, not a number", 6},
            Case{"ctma(gm, cwmed)", "lambda must be a number", 10},
            Case{"krum(gm)", "lambda must be a number", 6},

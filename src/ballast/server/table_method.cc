@@ -138,13 +138,15 @@ void TableMethod::weigh() {
   note_share();
 }
 
-// The share of weight that the f heaviest hold, f being that of the capped weights.
+// The share of weight that the f heaviest hold, f being that of the cap on the most workers.
 void TableMethod::note_share() {
-  const auto* capped = std::get_if<CappedWeights>(&options_.weights);
-  heaviest_share_ = share_of_heaviest(capped != nullptr ? capped->f : 1, weights_);
+  const CappedWeights* widest = widest_cap(options_.weights);
+  heaviest_share_ = share_of_heaviest(widest != nullptr ? widest->f : 1, weights_);
   heaviest_share_max_ = std::max(heaviest_share_max_, heaviest_share_);
-  BALLAST_CHECK(capped == nullptr || heaviest_share_ <= capped->share + kShareTolerance,
-                "the f heaviest exceed their share");
+  for (const CappedWeights& cap : caps_of(options_.weights)) {
+    BALLAST_CHECK(share_of_heaviest(cap.f, weights_) <= cap.share + kShareTolerance,
+                  "the f heaviest exceed their share");
+  }
 }
 
 const kernels::Vector& TableMethod::aggregate(std::uint64_t number) {

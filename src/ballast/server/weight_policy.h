@@ -8,9 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 #include "ballast/base/error.h"
+#include "ballast/expression/registry.h"
 
 namespace ballast::server {
 
@@ -31,19 +34,39 @@ struct CappedWeights {
   double share = 1.0 / 3.0;
 };
 
-using WeightPolicy = std::variant<CountWeights, UniformWeights, CappedWeights>;
+// Several f-caps at once: the counts, cut at the largest cap for which every one of them holds. One
+// worker at most 0.2 and eight at most 0.45, say.
+struct SeveralCaps {
+  std::vector<CappedWeights> caps;
+};
+
+using WeightPolicy = std::variant<CountWeights, UniformWeights, CappedWeights, SeveralCaps>;
+
+// Every policy by name.
+const expression::Registry<WeightPolicy>& weight_registry();
+
+// The policy that a text such as "count" or "f-cap(1, 0.2) & f-cap(8, 0.45)" names.
+Result<WeightPolicy> parse_weight_policy(std::string_view text);
+
+// Its caps: none, one or several. Valid as long as the policy.
+std::span<const CappedWeights> caps_of(const WeightPolicy& policy) noexcept;
+
+// The cap on the most workers, of these the one with the smallest share; nothing without caps. Its
+// f is how many Byzantine workers the policy is made for, its share what they can hold together.
+const CappedWeights* widest_cap(const WeightPolicy& policy) noexcept;
 
 // Refuses f = 0, a share outside (0, 1/2), and an f that even all of the workers cannot outweigh.
 Status validate(const WeightPolicy& policy, std::size_t worker_count);
 
-// How many workers must have a row before the policy gives weights.
+// How many workers must have a row before the policy gives weights: what the caps need, the largest
+// of theirs.
 // Requires: a valid policy.
 std::size_t quorum(const WeightPolicy& policy) noexcept;
 
 // Writes the weight of each count, 0 for a count of 0. False, and all of them 0, below the quorum.
 //
 // Requires: a valid policy, as many weights as counts, counts below 2^40.
-// Cost: O(m log c) for m counts up to c; allocates m numbers.
+// Cost: O(m log c) for m counts up to c and each cap; allocates m numbers.
 bool assign_weights(const WeightPolicy& policy, std::span<const std::uint64_t> counts,
                     std::span<std::uint64_t> weights);
 

@@ -1,9 +1,12 @@
 #include "ballast/server/weight_policy.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -100,12 +103,134 @@ TEST(WeightPolicy, NoFWorkersEverHoldMoreThanTheShareAndNoLargerCapWouldDo) {
   }
 }
 
+// One worker at most 0.2 and three at most 0.45, of ten: against one fast worker the first cap
+// decides, against three the second.
+TEST(WeightPolicy, SeveralCapsHoldAtOnce) {
+  const CappedWeights one{.f = 1, .share = 0.2}, three{.f = 3, .share = 0.45};
+  const SeveralCaps both{.caps = {one, three}};
+  const Numbers counts = {900, 10, 10, 10, 10, 10, 10, 10, 10, 10};
+  EXPECT_EQ(std::ranges::max(weights_of(both, counts)), std::ranges::max(weights_of(one, counts)));
+  const Numbers crowd = {30, 30, 30, 4, 4, 4, 4, 4, 4, 4};
+  EXPECT_EQ(weights_of(both, crowd), weights_of(three, crowd));
+  EXPECT_LE(share_of_heaviest(1, weights_of(both, crowd)), 0.2);
+  EXPECT_GT(share_of_heaviest(3, weights_of(one, crowd)), 0.45);
+}
+
+// Every cut is tried, in whole numbers: shares are multiples of 1/64, so nothing is rounded.
+TEST(WeightPolicy, SeveralCapsAreCutWhereTryingEveryCutSays) {
+  Rng rng(21);
+  for (int round = 0; round < 400; ++round) {
+    SCOPED_TRACE("seed 21, round " + std::to_string(round));
+    SeveralCaps policy;
+    std::vector<std::uint64_t> of_64;
+    for (std::uint64_t left = 1 + rng.below(3); left > 0; --left) {
+      of_64.push_back(8 + rng.below(23));
+      policy.caps.push_back(
+          {.f = 1 + rng.below(4), .share = static_cast<double>(of_64.back()) / 64.0});
+    }
+    Numbers counts(quorum(policy) + rng.below(6));
+    for (auto& count : counts) count = 1 + rng.below(rng.below(4) == 0 ? 12 : 3);
+    const auto holds_at = [&](std::uint64_t cut) {
+      Numbers sorted;
+      for (const auto count : counts) sorted.push_back(std::min(count * kWeightUnits, cut));
+      std::ranges::sort(sorted, std::greater<>());
+      const auto all = std::accumulate(sorted.begin(), sorted.end(), std::uint64_t{0});
+      for (std::size_t j = 0; j < policy.caps.size(); ++j) {
+        const auto heaviest = std::accumulate(
+            sorted.begin(), sorted.begin() + std::ptrdiff_t(policy.caps[j].f), std::uint64_t{0});
+        if (heaviest * 64 > of_64[j] * all) return false;
+      }
+      return true;
+    };
+    std::uint64_t cut = std::ranges::max(counts) * kWeightUnits;
+    while (!holds_at(cut)) --cut;
+    Numbers expected;
+    for (const auto count : counts) expected.push_back(std::min(count * kWeightUnits, cut));
+    EXPECT_EQ(weights_of(policy, counts), expected);
+  }
+}
+
+// What the proof beside largest_cut() says.
+TEST(WeightPolicy, TheCommonCutIsTheSmallestOfTheCaps) {
+  Rng rng(22);
+  for (int round = 0; round < 1000; ++round) {
+    SCOPED_TRACE("seed 22, round " + std::to_string(round));
+    SeveralCaps policy;
+    for (std::uint64_t left = 1 + rng.below(4); left > 0; --left) {
+      policy.caps.push_back({.f = 1 + rng.below(5), .share = 0.1 + 0.39 * rng.uniform()});
+    }
+    Numbers counts(quorum(policy) + rng.below(20));
+    for (auto& count : counts) count = 1 + rng.below(rng.below(3) == 0 ? 100'000 : 40);
+    std::uint64_t smallest = std::numeric_limits<std::uint64_t>::max();
+    for (const CappedWeights& cap : policy.caps) {
+      smallest = std::min(smallest, std::ranges::max(weights_of(cap, counts)));
+    }
+    EXPECT_EQ(std::ranges::max(weights_of(policy, counts)), smallest);
+    if (policy.caps.size() == 1) {
+      EXPECT_EQ(weights_of(policy, counts), weights_of(policy.caps.front(), counts));
+    }
+  }
+}
+
+TEST(WeightPolicy, TheQuorumOfSeveralCapsIsTheLargest) {
+  const SeveralCaps policy{.caps = {{.f = 1, .share = 0.2}, {.f = 8, .share = 0.45}}};
+  EXPECT_EQ(quorum(policy), 18u);
+  EXPECT_NE(message(policy, 17).find("keeps 8 of 17 workers"), std::string::npos);
+  EXPECT_TRUE(validate(policy, 18));
+  Numbers weights(18);
+  EXPECT_FALSE(assign_weights(policy, Numbers{0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+                              weights));
+}
+
+TEST(WeightPolicy, TheWidestCapIsTheOneOnTheMostWorkers) {
+  EXPECT_EQ(widest_cap(CountWeights{}), nullptr);
+  const WeightPolicy policy =
+      SeveralCaps{{{.f = 1, .share = 0.2}, {.f = 8, .share = 0.45}, {.f = 8, .share = 0.4}}};
+  EXPECT_EQ(widest_cap(policy)->f, 8u);
+  EXPECT_EQ(widest_cap(policy)->share, 0.4);
+}
+
+TEST(WeightPolicy, IsReadFromAText) {
+  EXPECT_TRUE(std::holds_alternative<CountWeights>(parse_weight_policy("count").value()));
+  EXPECT_TRUE(std::holds_alternative<UniformWeights>(parse_weight_policy("uniform").value()));
+  const auto one = std::get<CappedWeights>(parse_weight_policy("f-cap(2, 1/3)").value());
+  EXPECT_EQ(one.f, 2u);
+  EXPECT_EQ(one.share, 1.0 / 3.0);
+  const auto absent = std::get<CappedWeights>(parse_weight_policy("f-cap").value());
+  EXPECT_EQ(absent.f, 1u);
+  EXPECT_EQ(absent.share, 0.2);
+  const auto both = parse_weight_policy("f-cap(1, 0.2) & f-cap(share=0.45, f=8)").value();
+  ASSERT_EQ(caps_of(both).size(), 2u);
+  EXPECT_EQ(caps_of(both)[1].f, 8u);
+  EXPECT_EQ(caps_of(both)[1].share, 0.45);
+}
+
+TEST(WeightPolicy, WrongTextsArePointedAt) {
+  const auto complaint = [](std::string_view text) {
+    const auto policy = parse_weight_policy(text);
+    return policy ? "accepted" : policy.error().message;
+  };
+  EXPECT_EQ(complaint("f-cup(1, 0.2)"),
+            "there is no weight policy 'f-cup'; did you mean 'f-cap'? at column 1\n"
+            "  f-cup(1, 0.2)\n"
+            "  ^");
+  EXPECT_THAT(complaint("f-cap(0, 0.2)"),
+              testing::StartsWith("f must be a whole number from 1, not 0 at column 7"));
+  EXPECT_THAT(complaint("f-cap(1, 0.2) & f-cap(3, 0.5)"),
+              testing::StartsWith("share must be above 0 and below 1/2, not 0.5 at column 26"));
+  EXPECT_THAT(complaint("f-cap & count"),
+              testing::StartsWith("'count' cannot be joined with others by '&' at column 9"));
+}
+
 TEST(WeightPolicy, ImpossiblePoliciesAreRefused) {
   EXPECT_TRUE(validate(CountWeights{}, 1));
   EXPECT_TRUE(validate(CappedWeights{.f = 1, .share = 0.2}, 5));
   EXPECT_NE(message(CappedWeights{.f = 1, .share = 0.2}, 4).find("at least 5 workers"),
             std::string::npos);
   EXPECT_NE(message(CappedWeights{.f = 0, .share = 0.2}, 4).find("f >= 1"), std::string::npos);
+  EXPECT_EQ(
+      message(CappedWeights{.f = 1, .share = 1e-300}, 4),
+      "no cap keeps 1 of 4 workers below a share of 1e-300; use a smaller f or a larger share");
   for (const double share : {0.0, -0.1, 0.5, 1.0}) {
     EXPECT_NE(message(CappedWeights{.f = 1, .share = share}, 99).find("between 0 and 1/2"),
               std::string::npos);

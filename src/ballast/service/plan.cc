@@ -57,7 +57,6 @@ void forget_simulation(experiment::RunSpec& run) {
   run.attack = plain.attack;
   run.arrivals = plain.arrivals;
   run.trace = plain.trace;
-  run.burst = plain.burst;
   run.clock = plain.clock;
   run.compute_time = plain.compute_time;
 }
@@ -67,11 +66,9 @@ void set_network_defaults(experiment::Spec& spec) {
   const auto is_set = [&](std::string_view key) { return spec.origins.by_key.contains(key); };
   experiment::RunSpec& run = spec.base;
   if (!is_set("reply")) run.reply = experiment::Reply::kNewest;
-  if (is_set("weights") || run.f < 1 || run.cap_share <= 0.0 || run.cap_share >= 0.5) return;
-  const server::WeightPolicy capped = server::CappedWeights{.f = run.f, .share = run.cap_share};
-  const bool is_possible = server::validate(capped, run.workers).has_value() &&
-                           run.workers >= server::quorum(capped) + run.f;
-  if (is_possible) run.weights = experiment::WeightPolicy::kFCap;
+  if (is_set("weights")) return;
+  const server::CappedWeights cap{.f = 1, .share = 0.2};
+  if (run.workers >= server::quorum(cap) + cap.f) run.weights = "f-cap(1, 0.2)";
 }
 
 }  // namespace

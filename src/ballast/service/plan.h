@@ -30,7 +30,7 @@ struct Plan {
 // Keys that say when a simulated worker comes and how it lies (`share`, `byzantine`, `attack`,
 // `arrivals`, ...) are not looked at, except that a rule may name the share. Where the
 // specification does not set them, workers get the newest model (`reply`), and the weights are
-// capped by `f` and `cap_share`, unless there are too few workers for that.
+// f-cap(1, 0.2), unless there are too few workers for that.
 Result<experiment::PlannedRun> plan_run(experiment::Spec spec);
 
 // The liars of a cluster that is made to try things out: the last `count` workers, with the attack

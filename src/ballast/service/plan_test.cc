@@ -39,15 +39,14 @@ TEST(Plan, KeysOfTheSimulatorAreNotLookedAt) {
 }
 
 TEST(Plan, WeightsAreCappedUnlessThereAreTooFewWorkersOrTheFileSaysOtherwise) {
-  using enum experiment::WeightPolicy;
   const auto weights = [](std::string_view text) {
     return plan_run(parsed(text)).value().run.weights;
   };
-  EXPECT_EQ(weights("workers = 6"), kFCap);
-  EXPECT_EQ(weights("workers = 5"), kCount);
-  EXPECT_EQ(weights("workers = 5\ncap_share = 0.25"), kFCap);
-  EXPECT_EQ(weights("workers = 9\nweights = \"count\""), kCount);
-  EXPECT_EQ(weights("workers = 9\n[[curve]]\nlabel = \"c\"\nweights = \"uniform\""), kUniform);
+  EXPECT_EQ(weights("workers = 6"), "f-cap(1, 0.2)");
+  EXPECT_EQ(weights("workers = 5"), "count");
+  EXPECT_EQ(weights("workers = 5\nweights = \"f-cap(1, 0.25)\""), "f-cap(1, 0.25)");
+  EXPECT_EQ(weights("workers = 9\nweights = \"count\""), "count");
+  EXPECT_EQ(weights("workers = 9\n[[curve]]\nlabel = \"c\"\nweights = \"uniform\""), "uniform");
 }
 
 TEST(Plan, AClusterStartsTheLiarsThatTheFileAsksFor) {

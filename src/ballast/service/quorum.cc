@@ -9,7 +9,7 @@ namespace ballast::service {
 
 QuorumFacts quorum_facts(const server::WeightPolicy& weights, std::size_t workers,
                          std::size_t workers_min) {
-  const auto* capped = std::get_if<server::CappedWeights>(&weights);
+  const auto* capped = server::widest_cap(weights);
   return {.workers = workers,
           .quorum = std::max(server::quorum(weights), workers_min),
           .f = capped != nullptr ? capped->f : 0};

@@ -286,8 +286,7 @@ TEST_F(Serve, AWorkerThatLeavesIsInTheJournalSoThatAReplayLosesItsRowToo) {
 
 TEST_F(Serve, ARunThatItsLiarsCouldStopIsRefusedBeforeAnythingIsMade) {
   Plan plan = plan_of(10, 4);
-  plan.planned.run.weights = experiment::WeightPolicy::kFCap;
-  plan.planned.run.cap_share = 0.3;
+  plan.planned.run.weights = "f-cap(1, 0.3)";
   EXPECT_THAT(serve(plan, options(plan)).error().message, HasSubstr("at least 5 workers"));
   EXPECT_FALSE(fs::exists(folder_ / "state"));
 }

@@ -103,11 +103,13 @@ Status InvariantChecker::check_weights(const server::ParameterServer& server) co
   for (std::uint32_t i = 0; i < server.worker_count(); ++i) {
     weights.push_back(server.worker(i).weight);
   }
-  if (const auto* cap = std::get_if<server::CappedWeights>(&options_.weights)) {
-    const double share = server::share_of_heaviest(cap->f, weights);
-    return demand(share <= cap->share + kShareTolerance, "the {} heaviest hold {}, above {}",
-                  cap->f, share, cap->share);
+  const auto caps = server::caps_of(options_.weights);
+  for (const server::CappedWeights& cap : caps) {
+    const double share = server::share_of_heaviest(cap.f, weights);
+    BALLAST_TRY_STATUS(demand(share <= cap.share + kShareTolerance,
+                              "the {} heaviest hold {}, above {}", cap.f, share, cap.share));
   }
+  if (!caps.empty()) return {};
   const bool is_uniform = std::holds_alternative<server::UniformWeights>(options_.weights);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const std::uint64_t updates = is_uniform && counts_[i] > 0 ? 1 : counts_[i];

@@ -71,10 +71,11 @@ TEST(Cluster, ParallelRunsAreTheSequentialOneBitForBit) {
                                                 optim::Mu2Estimator{.beta = optim::HarmonicBeta{}},
                                                 optim::MomentumEstimator{}, optim::SgdEstimator{}};
   const auto arrivals = draw(ScheduleKind::kIdSquared, 0.4, 150);
-  for (const attacks::AttackEntry& attack : attacks::attack_registry()) {
+  for (const expression::Entry* attack : attacks::attack_registry().catalogue().entries) {
     for (const optim::EstimatorOptions& estimator : estimators) {
-      SCOPED_TRACE(std::string(attack.name) + ", estimator " + std::to_string(estimator.index()));
-      TestSetting setting{.estimator = estimator, .rule = "gm", .attack = std::string(attack.name)};
+      SCOPED_TRACE(std::string(attack->name) + ", estimator " + std::to_string(estimator.index()));
+      TestSetting setting{
+          .estimator = estimator, .rule = "gm", .attack = std::string(attack->name)};
       setting.quadratic.class_count = 10;
       setting.share = 0.4;
       if (estimator.index() > 0) setting.averaging.reset();

@@ -3,19 +3,56 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <utility>
 
-#include "ballast/sim/names.h"
 #include "ballast/sim/purpose.h"
 
 namespace ballast::sim {
 namespace {
 
-// In the order of the enumeration.
-constexpr std::array<std::string_view, 6> kNames = {"uniform",     "id",    "id^2",
-                                                    "round-robin", "burst", "trace"};
+using expression::Arguments;
+using expression::Parameter;
+using ArrivalItem = expression::Item<ArrivalPattern>;
+
+template <ScheduleKind kind>
+Result<ArrivalPattern> make_pattern(const Arguments&) {
+  return ArrivalPattern{.kind = kind};
+}
+
+constexpr ArrivalItem kUniform = {
+    {.name = "uniform", .help = "the next worker is drawn, all alike"},
+    make_pattern<ScheduleKind::kUniform>};
+constexpr ArrivalItem kId = {
+    {.name = "id",
+     .help = "drawn in proportion to the worker's id, counted from 1 among honest and Byzantine",
+     .paper = "Dahan and Levy 2024"},
+    make_pattern<ScheduleKind::kId>};
+constexpr ArrivalItem kIdSquared = {{.name = "id^2",
+                                     .help = "drawn in proportion to the square of the id",
+                                     .paper = "Dahan and Levy 2024"},
+                                    make_pattern<ScheduleKind::kIdSquared>};
+constexpr ArrivalItem kRoundRobin = {{.name = "round-robin", .help = "in turn"},
+                                     make_pattern<ScheduleKind::kRoundRobin>};
+
+constexpr Parameter kBurstParameters[] = {
+    Parameter::whole("length", "Byzantine updates in a row").from(1).otherwise(10)};
+constexpr ArrivalItem kBurst = {{.name = "burst",
+                                 .help = "as uniform, but the Byzantine updates come in bursts",
+                                 .parameters = kBurstParameters},
+                                [](const Arguments& arguments) -> Result<ArrivalPattern> {
+                                  return ArrivalPattern{.kind = ScheduleKind::kBurst,
+                                                        .burst_length = arguments.whole("length")};
+                                }};
+
+constexpr ArrivalItem kTrace = {
+    {.name = "trace", .help = "the workers that the file `trace` lists, over and over"},
+    make_pattern<ScheduleKind::kTrace>};
+
+// One line per pattern, in the order of ScheduleKind.
+constexpr const ArrivalItem* kItems[] = {
+    &kUniform, &kId, &kIdSquared, &kRoundRobin, &kBurst, &kTrace,
+};
 
 std::vector<std::uint64_t> cumulative_weights(ScheduleKind kind, std::size_t count) {
   std::vector<std::uint64_t> sums;
@@ -35,11 +72,18 @@ Status check_trace(std::span<const std::uint32_t> trace, std::size_t worker_coun
 
 }  // namespace
 
-std::string_view name(ScheduleKind kind) noexcept { return kNames[static_cast<std::size_t>(kind)]; }
+std::string_view name(ScheduleKind kind) noexcept {
+  return kItems[static_cast<std::size_t>(kind)]->entry.name;
+}
 
-Result<ScheduleKind> parse_schedule_kind(std::string_view text) {
-  BALLAST_TRY(const std::size_t index, find_name(kNames, "schedule", text));
-  return static_cast<ScheduleKind>(index);
+const expression::Registry<ArrivalPattern>& arrival_registry() {
+  static const expression::Registry<ArrivalPattern> registry(
+      {.noun = "arrival pattern", .plural = "arrivals", .example = "id^2 or burst(10)"}, kItems);
+  return registry;
+}
+
+Result<ArrivalPattern> parse_arrivals(std::string_view text) {
+  return arrival_registry().parse(text);
 }
 
 std::uint64_t draw_weight(ScheduleKind kind, std::uint64_t id) noexcept {

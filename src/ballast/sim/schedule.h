@@ -17,6 +17,7 @@
 
 #include "ballast/base/error.h"
 #include "ballast/base/rng.h"
+#include "ballast/expression/registry.h"
 #include "ballast/sim/arrival.h"
 #include "ballast/sim/share.h"
 
@@ -32,11 +33,23 @@ enum class ScheduleKind : std::uint8_t {
   kTrace,       // a given list of workers, over and over
 };
 
-// In specifications: "uniform", "id", "id^2", "round-robin", "burst", "trace".
+// As the registry has it: "uniform", "id", "id^2", "round-robin", "burst", "trace".
 std::string_view name(ScheduleKind kind) noexcept;
 
-// Refuses unknown names and tells the nearest known one.
-Result<ScheduleKind> parse_schedule_kind(std::string_view text);
+// What a specification's `arrivals` says; a trace comes from a file besides.
+struct ArrivalPattern {
+  ScheduleKind kind = ScheduleKind::kUniform;
+  std::size_t burst_length = 1;  // burst only
+
+  // Whether it says how fast workers are, which virtual time can use.
+  bool has_speeds() const noexcept { return kind <= ScheduleKind::kIdSquared; }
+};
+
+// Every pattern by name.
+const expression::Registry<ArrivalPattern>& arrival_registry();
+
+// The pattern that a text such as "id^2" or "burst(10)" names.
+Result<ArrivalPattern> parse_arrivals(std::string_view text);
 
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::kUniform;

@@ -164,14 +164,20 @@ TEST(ScheduleKind, IsReadByName) {
   for (const ScheduleKind kind :
        {ScheduleKind::kUniform, ScheduleKind::kId, ScheduleKind::kIdSquared,
         ScheduleKind::kRoundRobin, ScheduleKind::kBurst, ScheduleKind::kTrace}) {
-    EXPECT_EQ(parse_schedule_kind(name(kind)).value(), kind);
+    EXPECT_EQ(parse_arrivals(name(kind)).value().kind, kind);
   }
   EXPECT_EQ(name(ScheduleKind::kIdSquared), "id^2");
-  EXPECT_EQ(parse_schedule_kind("round-robbin").error().message,
-            "unknown schedule \"round-robbin\"; did you mean \"round-robin\"?");
-  EXPECT_EQ(parse_schedule_kind("by the moon").error().message,
-            "unknown schedule \"by the moon\"; known are uniform, id, id^2, round-robin, burst, "
-            "trace");
+  EXPECT_EQ(parse_arrivals("round-robbin").error().message,
+            "there is no arrival pattern 'round-robbin'; did you mean 'round-robin'? at column 1\n"
+            "  round-robbin\n"
+            "  ^");
+}
+
+TEST(ScheduleKind, ABurstHasALength) {
+  EXPECT_EQ(parse_arrivals("burst(4)").value().burst_length, 4u);
+  EXPECT_EQ(parse_arrivals("burst").value().burst_length, 10u);
+  EXPECT_EQ(parse_arrivals("burst(0)").error().message,
+            "length must be a whole number from 1, not 0 at column 7\n  burst(0)\n        ^");
 }
 
 }  // namespace

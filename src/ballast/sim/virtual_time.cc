@@ -3,13 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <queue>
 #include <utility>
 
-#include "ballast/sim/names.h"
 #include "ballast/sim/purpose.h"
 
 namespace ballast::sim {
@@ -20,8 +18,39 @@ constexpr double kSigmaMax = 3.0;
 constexpr double kNanosecondsPerSecond = 1e9;
 constexpr double kNanosecondsMax = 1e17;  // three years; keeps sums far from overflow
 
-// In the order of the enumeration.
-constexpr std::array<std::string_view, 3> kNames = {"constant", "exponential", "lognormal"};
+using expression::Arguments;
+using expression::Parameter;
+using ComputeTimeItem = expression::Item<ComputeTime>;
+
+constexpr ComputeTimeItem kConstant = {
+    {.name = "constant", .help = "always the mean"},
+    [](const Arguments&) -> Result<ComputeTime> { return ComputeTime{}; }};
+constexpr ComputeTimeItem kExponential = {
+    {.name = "exponential", .help = "exponential around the mean"},
+    [](const Arguments&) -> Result<ComputeTime> {
+      return ComputeTime{.distribution = Distribution::kExponential};
+    }};
+
+constexpr Parameter kLognormalParameters[] = {
+    Parameter::number("sigma", "the deviation of the logarithm")
+        .from(0)
+        .up_to(kSigmaMax)
+        .otherwise(ComputeTime{}.sigma)};
+constexpr ComputeTimeItem kLognormal = {
+    {.name = "lognormal",
+     .help = "lognormal around the mean: now and then a time is long",
+     .parameters = kLognormalParameters},
+    [](const Arguments& arguments) -> Result<ComputeTime> {
+      return ComputeTime{.distribution = Distribution::kLognormal,
+                         .sigma = arguments.number("sigma")};
+    }};
+
+// One line per distribution, in the order of Distribution.
+constexpr const ComputeTimeItem* kItems[] = {
+    &kConstant,
+    &kExponential,
+    &kLognormal,
+};
 
 Status validate(const VirtualTimeOptions& options) {
   BALLAST_TRY(const Share share, Share::make(options.byzantine_factor ? 0.0 : options.share));
@@ -95,12 +124,18 @@ class Stopwatch {
 }  // namespace
 
 std::string_view name(Distribution distribution) noexcept {
-  return kNames[static_cast<std::size_t>(distribution)];
+  return kItems[static_cast<std::size_t>(distribution)]->entry.name;
 }
 
-Result<Distribution> parse_distribution(std::string_view text) {
-  BALLAST_TRY(const std::size_t index, find_name(kNames, "distribution", text));
-  return static_cast<Distribution>(index);
+const expression::Registry<ComputeTime>& compute_time_registry() {
+  static const expression::Registry<ComputeTime> registry(
+      {.noun = "compute time", .plural = "compute times", .example = "constant or lognormal(0.5)"},
+      kItems);
+  return registry;
+}
+
+Result<ComputeTime> parse_compute_time(std::string_view text) {
+  return compute_time_registry().parse(text);
 }
 
 double byzantine_factor(const VirtualTimeOptions& options) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ballast/base/error.h"
+#include "ballast/expression/registry.h"
 #include "ballast/sim/arrival.h"
 #include "ballast/sim/schedule.h"
 
@@ -22,11 +23,20 @@ namespace ballast::sim {
 // How one worker's times scatter around their mean.
 enum class Distribution : std::uint8_t { kConstant, kExponential, kLognormal };
 
-// In specifications: "constant", "exponential", "lognormal".
+// As the registry has it: "constant", "exponential", "lognormal".
 std::string_view name(Distribution distribution) noexcept;
 
-// Refuses unknown names and tells the nearest known one.
-Result<Distribution> parse_distribution(std::string_view text);
+// What a specification's `compute_time` says.
+struct ComputeTime {
+  Distribution distribution = Distribution::kConstant;
+  double sigma = 0.5;  // lognormal only: deviation of the logarithm
+};
+
+// Every distribution by name.
+const expression::Registry<ComputeTime>& compute_time_registry();
+
+// The compute time that a text such as "exponential" or "lognormal(0.5)" names.
+Result<ComputeTime> parse_compute_time(std::string_view text);
 
 struct VirtualTimeOptions {
   Population workers = {};

@@ -118,10 +118,18 @@ TEST(VirtualTime, RefusesImpossibleOptions) {
 
 TEST(Distribution, IsReadByName) {
   for (const Distribution distribution : kDistributions) {
-    EXPECT_EQ(parse_distribution(name(distribution)).value(), distribution);
+    EXPECT_EQ(parse_compute_time(name(distribution)).value().distribution, distribution);
   }
-  EXPECT_EQ(parse_distribution("exponental").error().message,
-            "unknown distribution \"exponental\"; did you mean \"exponential\"?");
+  EXPECT_EQ(parse_compute_time("lognormal").value().sigma, VirtualTimeOptions{}.sigma);
+  EXPECT_EQ(parse_compute_time("lognormal(1.5)").value().sigma, 1.5);
+  EXPECT_EQ(parse_compute_time("exponental").error().message,
+            "there is no compute time 'exponental'; did you mean 'exponential'? at column 1\n"
+            "  exponental\n"
+            "  ^");
+  EXPECT_EQ(parse_compute_time("lognormal(4)").error().message,
+            "sigma must be at least 0 and at most 3, not 4 at column 11\n"
+            "  lognormal(4)\n"
+            "            ^");
 }
 
 }  // namespace

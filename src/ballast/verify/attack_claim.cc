@@ -96,6 +96,12 @@ class AttackWatch final : public sim::Observer {
   double gap_ = 0.0;
 };
 
+std::string expression_of(std::string_view attack) {
+  if (attack == "scaled") return fmt::format("scaled({})", kFactor);
+  if (attack == "empire") return fmt::format("empire({})", kEpsilon);
+  return std::string(attack);
+}
+
 }  // namespace
 
 Result<Findings> check_attacks(const Lab& lab) {
@@ -103,8 +109,7 @@ Result<Findings> check_attacks(const Lab& lab) {
   LeastSquares problem({.dim = kDim, .smallest_curvature = 0.01});
   Findings findings;
   for (const char* attack : {"sign-flip", "scaled", "empire", "little"}) {
-    TrialOptions trial = attacked_trial(kLambda, attack);
-    trial.attack_options = {.epsilon = kEpsilon, .factor = kFactor};
+    TrialOptions trial = attacked_trial(kLambda, expression_of(attack));
     trial.updates = lab.pick(300, 2000);
     AttackWatch watch(problem, attack, trial.workers);
     sim::Observer* const observers[] = {&watch};

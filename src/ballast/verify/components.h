@@ -31,8 +31,8 @@ struct Components {
     return asked;
   };
 
-  std::function<Result<attacks::AttackPointer>(std::string_view, const attacks::AttackOptions&)>
-      make_attack = attacks::make_attack;
+  std::function<Result<attacks::AttackPointer>(std::string_view)> make_attack =
+      attacks::make_attack;
 
   // Who arrives when, given who should.
   std::function<std::vector<sim::Arrival>(std::vector<sim::Arrival>, const sim::Population&)>

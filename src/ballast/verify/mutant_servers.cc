@@ -56,6 +56,21 @@ class WrongOptimizer final : public optim::ServerOptimizer<float> {
   Model x_;
 };
 
+// Sends the opposite of what another attack would.
+class Negated final : public attacks::Attack {
+ public:
+  explicit Negated(attacks::AttackPointer attack) : attack_(std::move(attack)) {}
+
+  bool colludes() const noexcept override { return true; }
+  void collude(const attacks::AdversaryView& view, std::span<float> update) const override {
+    attack_->collude(view, update);
+    for (float& value : update) value = -value;
+  }
+
+ private:
+  attacks::AttackPointer attack_;
+};
+
 // Mirrors what little sends at the mean of the honest rows.
 class MirroredLittle final : public attacks::Attack {
  public:
@@ -113,22 +128,22 @@ Components with_early_liars() {
 
 Components with_empire_of_the_wrong_sign() {
   Components components;
-  components.make_attack = [](std::string_view name, attacks::AttackOptions options) {
-    if (name == "empire") options.epsilon = -options.epsilon;
-    return attacks::make_attack(name, options);
+  components.make_attack = [](std::string_view text) -> Result<attacks::AttackPointer> {
+    BALLAST_TRY(auto attack, attacks::make_attack(text));
+    if (!text.starts_with("empire")) return attack;
+    return std::make_unique<Negated>(std::move(attack));
   };
   return components;
 }
 
 Components with_little_of_the_wrong_sign() {
   Components components;
-  components.make_attack =
-      [](std::string_view name,
-         const attacks::AttackOptions& options) -> Result<attacks::AttackPointer> {
-    BALLAST_TRY(auto attack, attacks::make_attack(name, options));
-    if (name != "little") return attack;
-    BALLAST_TRY(auto mean, attacks::make_attack("empire", {.epsilon = -1.0}));
-    return std::make_unique<MirroredLittle>(std::move(attack), std::move(mean));
+  components.make_attack = [](std::string_view text) -> Result<attacks::AttackPointer> {
+    BALLAST_TRY(auto attack, attacks::make_attack(text));
+    if (text != "little") return attack;
+    BALLAST_TRY(auto opposite, attacks::make_attack("empire(1)"));
+    return std::make_unique<MirroredLittle>(std::move(attack),
+                                            std::make_unique<Negated>(std::move(opposite)));
   };
   return components;
 }

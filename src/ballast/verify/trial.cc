@@ -55,7 +55,7 @@ Result<std::vector<sim::Arrival>> arrivals_of(const TrialOptions& options) {
 Result<TrialResult> run_trial(Problem& problem, const TrialOptions& options,
                               const Components& components, const Watches& watches) {
   BALLAST_TRY(auto server, make_server(problem, options, components, watches.steps));
-  BALLAST_TRY(const auto attack, components.make_attack(options.attack, options.attack_options));
+  BALLAST_TRY(const auto attack, components.make_attack(options.attack));
   BALLAST_TRY(auto arrivals, arrivals_of(options));
   arrivals = components.change_arrivals(std::move(arrivals), options.workers);
   std::vector<sim::Observer*> watching(watches.arrivals.begin(), watches.arrivals.end());

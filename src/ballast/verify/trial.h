@@ -31,7 +31,6 @@ struct TrialOptions {
   std::optional<double> flood = std::nullopt;
   std::string rule = "mean";
   std::string attack = "none";
-  attacks::AttackOptions attack_options = {};
   server::WeightPolicy weights = server::CountWeights{};
   optim::EstimatorOptions estimator = optim::Mu2Estimator{.beta = optim::HarmonicBeta{}};
   std::size_t updates = 1;  // T

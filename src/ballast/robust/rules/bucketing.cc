@@ -8,6 +8,7 @@
 #include "ballast/base/check.h"
 #include "ballast/base/rng.h"
 #include "ballast/robust/rows/mixed_rows.h"
+#include "ballast/robust/rules/rule_item.h"
 
 namespace ballast::robust {
 namespace {
@@ -106,10 +107,26 @@ class Bucketing final : public Rule {
   std::uint64_t seed_;
 };
 
+constexpr expression::Parameter kBucketingParameters[] = {
+    kBaseParameter, expression::Parameter::whole("size", "the number of rows in a bucket").from(1),
+    expression::Parameter::whole("seed", "of the permutations").otherwise(0)};
+
+Result<RulePointer> make_bucketing_from(const expression::Arguments& arguments) {
+  BALLAST_TRY(RulePointer base, rule_argument(arguments, "base"));
+  return make_bucketing(std::move(base), arguments.whole("size"), arguments.whole("seed"));
+}
+
 }  // namespace
 
 RulePointer make_bucketing(RulePointer base, std::size_t size, std::uint64_t seed) {
   return std::make_unique<Bucketing>(std::move(base), size, seed);
 }
+
+extern constinit const RuleItem bucketing_rule = {
+    {.name = "bucketing",
+     .help = "BASE on the means of random buckets of SIZE rows",
+     .paper = "Karimireddy et al. 2022",
+     .parameters = kBucketingParameters},
+    make_bucketing_from};
 
 }  // namespace ballast::robust

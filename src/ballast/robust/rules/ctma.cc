@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "ballast/robust/rules/rule_item.h"
 #include "ballast/robust/rules/trimming.h"
 
 namespace ballast::robust {
@@ -52,5 +53,12 @@ class Ctma final : public Rule {
 RulePointer make_ctma(RulePointer base, double lambda) {
   return std::make_unique<Ctma>(std::move(base), lambda);
 }
+
+extern constinit const RuleItem ctma_rule = {
+    {.name = "ctma",
+     .help = "weighted mean of the rows nearest to BASE, the farthest LAMBDA of the weight trimmed",
+     .paper = "Dahan and Levy 2024, Algorithm 1",
+     .parameters = kBaseAndLambda},
+    make_from_base_and_lambda<make_ctma>};
 
 }  // namespace ballast::robust

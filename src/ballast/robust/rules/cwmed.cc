@@ -1,5 +1,7 @@
 #include "ballast/robust/rules/rules.h"
 
+#include "ballast/robust/rules/rule_item.h"
+
 namespace ballast::robust {
 namespace {
 
@@ -16,5 +18,11 @@ class CoordinateWiseMedian final : public Rule {
 }  // namespace
 
 RulePointer make_cwmed() { return std::make_unique<CoordinateWiseMedian>(); }
+
+extern constinit const RuleItem cwmed_rule = {
+    {.name = "cwmed",
+     .help = "weighted coordinate-wise median, ties exact",
+     .paper = "Yin et al. 2018; Dahan and Levy 2024"},
+    [](const expression::Arguments&) -> Result<RulePointer> { return make_cwmed(); }};
 
 }  // namespace ballast::robust

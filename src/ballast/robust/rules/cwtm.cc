@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "ballast/robust/rules/rule_item.h"
+
 namespace ballast::robust {
 namespace {
 
@@ -23,5 +25,12 @@ class TrimmedMean final : public Rule {
 }  // namespace
 
 RulePointer make_cwtm(double lambda) { return std::make_unique<TrimmedMean>(lambda); }
+
+extern constinit const RuleItem cwtm_rule = {
+    {.name = "cwtm",
+     .help = "weighted coordinate-wise mean, LAMBDA of the weight trimmed at either end",
+     .paper = "Yin et al. 2018",
+     .parameters = kLambdaOnly},
+    make_from_lambda<make_cwtm>};
 
 }  // namespace ballast::robust

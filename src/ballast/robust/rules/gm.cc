@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ballast/robust/rules/rule_item.h"
 #include "ballast/robust/solver/median_objective.h"
 
 namespace ballast::robust {
@@ -129,8 +130,38 @@ class GeometricMedian final : public Rule {
   GmOptions options_;
 };
 
+constexpr std::string_view kStarts[] = {"mean", "zero"};
+
+constexpr expression::Parameter kGmParameters[] = {
+    expression::Parameter::number("tolerance",
+                                  "by what fraction its objective may exceed the minimum")
+        .above(0)
+        .otherwise(GmOptions{}.tolerance),
+    expression::Parameter::whole("iterations", "steps of Weiszfeld's iteration, converged or not")
+        .from(1)
+        .optional("until converged"),
+    expression::Parameter::word("start", kStarts, "where these steps begin").otherwise("mean")};
+
+Result<RulePointer> make_gm_from(const expression::Arguments& arguments) {
+  GmOptions options{.tolerance = arguments.number("tolerance"),
+                    .starts_at_zero = arguments.word("start") == "zero"};
+  if (arguments.is_given("iterations")) options.iterations = arguments.whole("iterations");
+  if (options.starts_at_zero && options.iterations == 0) {
+    return arguments.refuse("start",
+                            "start=zero needs iterations=N: a converged median has no start");
+  }
+  return make_gm(options);
+}
+
 }  // namespace
 
 RulePointer make_gm(const GmOptions& options) { return std::make_unique<GeometricMedian>(options); }
+
+extern constinit const RuleItem gm_rule = {
+    {.name = "gm",
+     .help = "weighted geometric median, converged; gm(iterations=N) stops early",
+     .paper = "Chen et al. 2017; Dahan and Levy 2024",
+     .parameters = kGmParameters},
+    make_gm_from};
 
 }  // namespace ballast::robust

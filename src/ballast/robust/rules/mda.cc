@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "ballast/robust/rules/rule_item.h"
 #include "ballast/robust/rules/trimming.h"
 
 namespace ballast::robust {
@@ -136,5 +137,12 @@ class MinimumDiameter final : public Rule {
 }  // namespace
 
 RulePointer make_mda(double lambda) { return std::make_unique<MinimumDiameter>(lambda); }
+
+extern constinit const RuleItem mda_rule = {
+    {.name = "mda",
+     .help = "weighted mean of the set of 1 - LAMBDA of the weight with the smallest diameter",
+     .paper = "El Mhamdi et al. 2018",
+     .parameters = kLambdaOnly},
+    make_from_lambda<make_mda>};
 
 }  // namespace ballast::robust

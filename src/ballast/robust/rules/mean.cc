@@ -1,5 +1,7 @@
 #include "ballast/robust/rules/rules.h"
 
+#include "ballast/robust/rules/rule_item.h"
+
 namespace ballast::robust {
 namespace {
 
@@ -16,5 +18,9 @@ class Mean final : public Rule {
 }  // namespace
 
 RulePointer make_mean() { return std::make_unique<Mean>(); }
+
+extern constinit const RuleItem mean_rule = {
+    {.name = "mean", .help = "weighted mean; not robust"},
+    [](const expression::Arguments&) -> Result<RulePointer> { return make_mean(); }};
 
 }  // namespace ballast::robust

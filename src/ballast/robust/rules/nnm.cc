@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "ballast/robust/rows/mixed_rows.h"
+#include "ballast/robust/rules/rule_item.h"
 #include "ballast/robust/rules/trimming.h"
 
 namespace ballast::robust {
@@ -57,5 +58,12 @@ class NearestNeighbourMixing final : public Rule {
 RulePointer make_nnm(RulePointer base, double lambda) {
   return std::make_unique<NearestNeighbourMixing>(std::move(base), lambda);
 }
+
+extern constinit const RuleItem nnm_rule = {
+    {.name = "nnm",
+     .help = "BASE on rows replaced by the mean of their nearest neighbours",
+     .paper = "Allouah et al. 2023",
+     .parameters = kBaseAndLambda},
+    make_from_base_and_lambda<make_nnm>};
 
 }  // namespace ballast::robust

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "ballast/robust/rules/rule_item.h"
+
 namespace ballast::robust {
 namespace {
 
@@ -31,10 +33,21 @@ class Unweighted final : public Rule {
   RulePointer base_;
 };
 
+constexpr expression::Parameter kBaseOnly[] = {kBaseParameter};
+
+Result<RulePointer> make_unweighted_from(const expression::Arguments& arguments) {
+  BALLAST_TRY(RulePointer base, rule_argument(arguments, "base"));
+  return make_unweighted(std::move(base));
+}
+
 }  // namespace
 
 RulePointer make_unweighted(RulePointer base) {
   return std::make_unique<Unweighted>(std::move(base));
 }
+
+extern constinit const RuleItem unweighted_rule = {
+    {.name = "unweighted", .help = "BASE with every weight equal", .parameters = kBaseOnly},
+    make_unweighted_from};
 
 }  // namespace ballast::robust

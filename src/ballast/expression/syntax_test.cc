@@ -1,4 +1,4 @@
-#include "ballast/robust/expression.h"
+#include "ballast/expression/syntax.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "ballast/base/rng.h"
 
-namespace ballast::robust {
+namespace ballast::expression {
 namespace {
 
 using testing::HasSubstr;
@@ -18,7 +18,18 @@ using testing::StartsWith;
 Expression parsed(std::string_view text) {
   auto expression = parse_expression(text);
   EXPECT_TRUE(expression.has_value()) << expression.error().message;
-  return expression.value_or(Expression{});
+  return expression.value_or(Expression{.calls = std::vector<Call>(1)});
+}
+
+// Of a text that is one call.
+Call parsed_call(std::string_view text) {
+  const Expression expression = parsed(text);
+  EXPECT_EQ(expression.calls.size(), 1u) << text;
+  return expression.calls.front();
+}
+
+const Call& call_in(const Argument& argument) {
+  return std::get<Expression>(argument.value).calls.front();
 }
 
 std::string refusal(std::string_view text) {
@@ -28,9 +39,9 @@ std::string refusal(std::string_view text) {
 }
 
 double number_in(const std::string& text) {
-  const Expression expression = parsed("f(" + text + ")");
-  EXPECT_EQ(expression.arguments.size(), 1u);
-  return std::get<double>(expression.arguments.at(0).value);
+  const Call call = parsed_call("f(" + text + ")");
+  EXPECT_EQ(call.arguments.size(), 1u);
+  return std::get<double>(call.arguments.at(0).value);
 }
 
 // The text with `levels` names, one inside the other: f(f(f)).
@@ -47,34 +58,34 @@ std::string with_arguments(std::size_t count, const std::string& argument) {
 }
 
 TEST(ParseExpression, ReadsABareName) {
-  const Expression expression = parsed("cw_med2");
-  EXPECT_EQ(expression.name, "cw_med2");
-  EXPECT_TRUE(expression.arguments.empty());
+  const Call call = parsed_call("cw_med2");
+  EXPECT_EQ(call.name, "cw_med2");
+  EXPECT_TRUE(call.arguments.empty());
 }
 
-TEST(ParseExpression, ReadsNumbersRulesAndKeys) {
-  const Expression expression = parsed("ctma(gm(tolerance=1e-8, start=zero), lambda=0.4)");
+TEST(ParseExpression, ReadsNumbersNamesAndKeys) {
+  const Call call = parsed_call("ctma(gm(tolerance=1e-8, start=zero), lambda=0.4)");
 
-  EXPECT_EQ(expression.name, "ctma");
-  ASSERT_EQ(expression.arguments.size(), 2u);
-  EXPECT_EQ(expression.arguments[0].key, "");
-  const auto& base = std::get<Expression>(expression.arguments[0].value);
+  EXPECT_EQ(call.name, "ctma");
+  ASSERT_EQ(call.arguments.size(), 2u);
+  EXPECT_EQ(call.arguments[0].key, "");
+  const Call& base = call_in(call.arguments[0]);
   EXPECT_EQ(base.name, "gm");
   ASSERT_EQ(base.arguments.size(), 2u);
   EXPECT_EQ(base.arguments[0].key, "tolerance");
   EXPECT_EQ(std::get<double>(base.arguments[0].value), 1e-8);
   EXPECT_EQ(base.arguments[1].key, "start");
-  EXPECT_EQ(std::get<Expression>(base.arguments[1].value).name, "zero");
-  EXPECT_EQ(expression.arguments[1].key, "lambda");
-  EXPECT_EQ(std::get<double>(expression.arguments[1].value), 0.4);
+  EXPECT_EQ(call_in(base.arguments[1]).name, "zero");
+  EXPECT_EQ(call.arguments[1].key, "lambda");
+  EXPECT_EQ(std::get<double>(call.arguments[1].value), 0.4);
 }
 
 TEST(ParseExpression, RemembersWhereThingsStood) {
-  const Expression expression = parsed(" ctma( gm, lambda = 0.4)");
-  EXPECT_EQ(expression.position, 1u);
-  EXPECT_EQ(expression.arguments[0].position, 7u);
-  EXPECT_EQ(std::get<Expression>(expression.arguments[0].value).position, 7u);
-  EXPECT_EQ(expression.arguments[1].position, 11u);
+  const Call call = parsed_call(" ctma( gm, lambda = 0.4)");
+  EXPECT_EQ(call.position, 1u);
+  EXPECT_EQ(call.arguments[0].position, 7u);
+  EXPECT_EQ(call_in(call.arguments[0]).position, 7u);
+  EXPECT_EQ(call.arguments[1].position, 11u);
 }
 
 TEST(ParseExpression, IgnoresSpaces) {
@@ -96,7 +107,7 @@ TEST(ParseExpression, ReadsEveryFormOfNumber) {
 
 TEST(ParseExpression, PointsAtTheWrongCharacter) {
   EXPECT_EQ(refusal("ctma(gm, )"),
-            "expected a number or a rule after ',' at column 10\n"
+            "expected a number or a name after ',' at column 10\n"
             "  ctma(gm, )\n"
             "           ^");
   EXPECT_EQ(refusal("ctma(gm 0.4)"),
@@ -111,17 +122,17 @@ TEST(ParseExpression, SaysWhatItExpected) {
     const char* message;
   };
   for (const auto& [text, message] : {
-           Case{"", "expected a rule, such as gm or ctma(cwmed, 0.4), at column 1"},
-           Case{"3", "expected a rule, such as gm or ctma(cwmed, 0.4), at column 1"},
-           Case{"GM", "expected a rule, such as gm or ctma(cwmed, 0.4), at column 1"},
+           Case{"", "expected a name at column 1"},
+           Case{"3", "expected a name at column 1"},
+           Case{"GM", "expected a name at column 1"},
            Case{"gm cwmed", "expected the end at column 4"},
            Case{"gm(1) x", "expected the end at column 7"},
            Case{"gm)", "expected the end at column 3"},
-           Case{"gm(", "expected a number or a rule after '(' at column 4"},
-           Case{"gm(,1)", "expected a number or a rule after '(' at column 4"},
+           Case{"gm(", "expected a number or a name after '(' at column 4"},
+           Case{"gm(,1)", "expected a number or a name after '(' at column 4"},
            Case{"gm(1", "expected ',' or ')' at column 5"},
-           Case{"gm(1,", "expected a number or a rule after ',' at column 6"},
-           Case{"gm(a=)", "expected a number or a rule after '=' at column 6"},
+           Case{"gm(1,", "expected a number or a name after ',' at column 6"},
+           Case{"gm(a=)", "expected a number or a name after '=' at column 6"},
            Case{"gm(a=b=c)", "expected ',' or ')' at column 7"},
            Case{"gm(1x)", "expected ',' or ')' at column 5"},
            Case{"gm(-)", "expected a number, such as 0.4, 1e-8 or 1/3, at column 4"},
@@ -137,6 +148,10 @@ TEST(ParseExpression, SaysWhatItExpected) {
            Case{"gm(0.5/3)", "expected a whole number before '/' at column 4"},
            Case{"gm(1/2/3)", "expected ',' or ')' at column 7"},
            Case{"gm(a=1, a=2)", "'a' is given twice at column 9"},
+           Case{"gm &", "expected a name after '&' at column 5"},
+           Case{"gm & 3", "expected a name after '&' at column 6"},
+           Case{"& gm", "expected a name at column 1"},
+           Case{"gm(3 & 4)", "expected ',' or ')' at column 6"},
            Case{"gm(a=1, 2)", "an argument without a key cannot follow one with a key at column 9"},
        }) {
     EXPECT_THAT(refusal(text), StartsWith(std::string(message) + "\n")) << text;
@@ -149,27 +164,27 @@ TEST(ParseExpression, TreatsAZeroByteAsAnyWrongCharacter) {
 }
 
 TEST(ParseExpression, LimitsTheDepth) {
-  EXPECT_EQ(to_string(parsed(nested(kExpressionDepthMax))), nested(kExpressionDepthMax));
-  EXPECT_THAT(refusal(nested(kExpressionDepthMax + 1)),
-              StartsWith("rules are nested more than 16 deep at column 33\n"));
-  EXPECT_THAT(refusal(nested(1300)), StartsWith("rules are nested more than 16 deep"));
+  EXPECT_EQ(to_string(parsed(nested(kDepthMax))), nested(kDepthMax));
+  EXPECT_THAT(refusal(nested(kDepthMax + 1)),
+              StartsWith("names are nested more than 16 deep at column 33\n"));
+  EXPECT_THAT(refusal(nested(1300)), StartsWith("names are nested more than 16 deep"));
 }
 
 TEST(ParseExpression, LimitsTheNumberOfArguments) {
-  EXPECT_EQ(parsed(with_arguments(kExpressionArgumentsMax, "1")).arguments.size(), 16u);
-  EXPECT_THAT(refusal(with_arguments(kExpressionArgumentsMax + 1, "1")),
+  EXPECT_EQ(parsed_call(with_arguments(kArgumentsMax, "1")).arguments.size(), 16u);
+  EXPECT_THAT(refusal(with_arguments(kArgumentsMax + 1, "1")),
               StartsWith("more than 16 arguments at column 35\n"));
 }
 
 TEST(ParseExpression, LimitsTheLength) {
-  const std::string longest = "gm" + std::string(kExpressionCharactersMax - 2, ' ');
-  EXPECT_EQ(parsed(longest).name, "gm");
+  const std::string longest = "gm" + std::string(kCharactersMax - 2, ' ');
+  EXPECT_EQ(parsed_call(longest).name, "gm");
   EXPECT_THAT(refusal(longest + " "), StartsWith("more than 4096 characters at column 4097\n"));
 }
 
 TEST(ParseExpression, LimitsTheLengthOfTheCanonicalTextToo) {
   std::string fractions = with_arguments(16, with_arguments(16, "1/3"));
-  ASSERT_LT(fractions.size(), kExpressionCharactersMax);
+  ASSERT_LT(fractions.size(), kCharactersMax);
   EXPECT_THAT(refusal(fractions), StartsWith("more than 4096 characters once written out"));
 }
 
@@ -185,11 +200,14 @@ TEST(ToString, ReadsBackAsTheSameExpression) {
   SCOPED_TRACE(testing::Message() << "seed " << kSeed);
   Rng rng(kSeed);
   const auto draw = [&](const auto& self, std::size_t depth) -> Expression {
-    Expression expression{.name = "r" + std::to_string(rng.below(9)), .arguments = {}};
-    for (std::uint64_t left = depth < 5 ? rng.below(4) : 0; left > 0; --left) {
-      Argument argument{.key = left == 1 ? "key" : "", .value = std::ldexp(rng.normal(), 30)};
-      if (rng.below(2) == 0) argument.value = self(self, depth + 1);
-      expression.arguments.push_back(std::move(argument));
+    Expression expression{.calls = std::vector<Call>(1 + rng.below(4) / 3)};
+    for (Call& call : expression.calls) {
+      call.name = "r-" + std::to_string(rng.below(9));
+      for (std::uint64_t left = depth < 5 ? rng.below(4) : 0; left > 0; --left) {
+        Argument argument{.key = left == 1 ? "key" : "", .value = std::ldexp(rng.normal(), 30)};
+        if (rng.below(2) == 0) argument.value = self(self, depth + 1);
+        call.arguments.push_back(std::move(argument));
+      }
     }
     return expression;
   };
@@ -197,6 +215,37 @@ TEST(ToString, ReadsBackAsTheSameExpression) {
     const Expression expression = draw(draw, 1);
     EXPECT_EQ(parsed(to_string(expression)), expression) << to_string(expression);
   }
+}
+
+TEST(ParseExpression, ReadsPartsJoinedByAnd) {
+  const Expression joined = parsed("f-cap(1, 0.2)&f-cap( 8,share=0.45 ) & id^2");
+  ASSERT_EQ(joined.calls.size(), 3u);
+  EXPECT_EQ(joined.calls[0], parsed_call("f-cap(1, 0.2)"));
+  EXPECT_EQ(joined.calls[1], parsed_call("f-cap(8, share=0.45)"));
+  EXPECT_EQ(joined.calls[1].position, 14u);
+  EXPECT_EQ(joined.calls[2].name, "id^2");
+  EXPECT_EQ(to_string(joined), "f-cap(1, 0.2) & f-cap(8, share=0.45) & id^2");
+  EXPECT_FALSE(parsed("a & b") == parsed("b & a"));
+}
+
+TEST(ParseExpression, ReadsJoinedPartsInsideArguments) {
+  const Call call = parsed_call("table(gm, weights = a(1) & b)");
+  ASSERT_EQ(call.arguments.size(), 2u);
+  EXPECT_EQ(std::get<Expression>(call.arguments[1].value), parsed("a(1) & b"));
+  EXPECT_EQ(to_string(call), "table(gm, weights=a(1) & b)");
+}
+
+TEST(ParseExpression, LimitsTheNumberOfJoinedParts) {
+  std::string text = "f";
+  for (std::size_t i = 1; i < kCallsMax; ++i) text += " & f";
+  EXPECT_EQ(parsed(text).calls.size(), kCallsMax);
+  EXPECT_THAT(refusal(text + " & f"), StartsWith("more than 16 parts joined by '&' at column 65"));
+}
+
+TEST(ParseExpression, SaysWhatTheCallerExpected) {
+  const auto nothing = parse_expression("", "a rule, such as gm,");
+  ASSERT_FALSE(nothing.has_value());
+  EXPECT_THAT(nothing.error().message, StartsWith("expected a rule, such as gm, at column 1\n"));
 }
 
 TEST(Equality, SeesNamesKeysAndValuesButNotPositions) {
@@ -224,4 +273,4 @@ TEST(PointAt, ShowsNothingATerminalWouldObey) {
 }
 
 }  // namespace
-}  // namespace ballast::robust
+}  // namespace ballast::expression

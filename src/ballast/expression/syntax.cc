@@ -1,4 +1,4 @@
-#include "ballast/robust/expression.h"
+#include "ballast/expression/syntax.h"
 
 #include <fmt/format.h>
 
@@ -11,13 +11,15 @@
 
 #include "ballast/base/check.h"
 
-namespace ballast::robust {
+namespace ballast::expression {
 namespace {
 
 // Not <cctype>: its answers depend on the locale.
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_name_character(char c) { return is_lower(c) || is_digit(c) || c == '_'; }
+bool is_name_character(char c) {
+  return is_lower(c) || is_digit(c) || c == '_' || c == '-' || c == '^';
+}
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 // Recursive descent. Every parse_... starts at the first character of its part, spaces skipped, and
@@ -26,11 +28,10 @@ class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
 
-  Result<Expression> parse_whole_text() {
+  Result<Expression> parse_whole_text(std::string_view expected) {
     skip_spaces();
-    if (!is_lower(peek())) return error_here("expected a rule, such as gm or ctma(cwmed, 0.4),");
+    if (!is_lower(peek())) return error_here(fmt::format("expected {}", expected));
     BALLAST_TRY(Expression expression, parse_expression(1));
-    skip_spaces();
     if (cursor_ < text_.size()) return error_here("expected the end");
     return expression;
   }
@@ -38,17 +39,34 @@ class Parser {
  private:
   using Value = std::variant<double, Expression>;
 
+  // Also passes the spaces behind it, where an '&' may stand.
   Result<Expression> parse_expression(std::size_t depth) {
-    if (depth > kExpressionDepthMax) {
-      return error_here(fmt::format("rules are nested more than {} deep", kExpressionDepthMax));
-    }
     Expression expression;
-    expression.position = cursor_;
-    expression.name = parse_name();
+    while (true) {
+      BALLAST_TRY(Call call, parse_call(depth));
+      if (expression.calls.size() == kCallsMax) {
+        return error_at(call.position, fmt::format("more than {} parts joined by '&'", kCallsMax));
+      }
+      expression.calls.push_back(std::move(call));
+      skip_spaces();
+      if (peek() != '&') return expression;
+      take();
+      skip_spaces();
+      if (!is_lower(peek())) return error_here("expected a name after '&'");
+    }
+  }
+
+  Result<Call> parse_call(std::size_t depth) {
+    if (depth > kDepthMax) {
+      return error_here(fmt::format("names are nested more than {} deep", kDepthMax));
+    }
+    Call call;
+    call.position = cursor_;
+    call.name = parse_name();
     skip_spaces();
-    if (peek() != '(') return expression;
-    BALLAST_TRY(expression.arguments, parse_arguments(depth));
-    return expression;
+    if (peek() != '(') return call;
+    BALLAST_TRY(call.arguments, parse_arguments(depth));
+    return call;
   }
 
   Result<std::vector<Argument>> parse_arguments(std::size_t depth) {
@@ -80,7 +98,7 @@ class Parser {
   Result<Value> parse_value(char before, std::size_t depth) {
     if (is_lower(peek())) return parse_expression(depth + 1);
     if (is_digit(peek()) || peek() == '.' || peek() == '-') return parse_number();
-    return error_here(fmt::format("expected a number or a rule after '{}'", before));
+    return error_here(fmt::format("expected a number or a name after '{}'", before));
   }
 
   // The key of a `key=`, which it passes, or nothing when what comes is not one.
@@ -148,7 +166,7 @@ class Parser {
   }
 
   Status check_fits(const std::vector<Argument>& before, const Argument& next) const {
-    if (before.size() == kExpressionArgumentsMax) {
+    if (before.size() == kArgumentsMax) {
       return error_at(next.position, fmt::format("more than {} arguments", before.size()));
     }
     if (next.key.empty() && !before.empty() && !before.back().key.empty()) {
@@ -182,14 +200,7 @@ class Parser {
   std::size_t cursor_ = 0;
 };
 
-std::string to_string(double number) {
-  BALLAST_CHECK(std::isfinite(number), "an expression holds finite numbers");
-  std::array<char, 32> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  return std::string(digits.data(), end);
-}
-
-std::string to_string(const Argument& argument) {
+std::string argument_text(const Argument& argument) {
   const std::string key = argument.key.empty() ? "" : argument.key + "=";
   return key + std::visit([](const auto& value) { return to_string(value); }, argument.value);
 }
@@ -207,38 +218,56 @@ std::string printable(std::string_view text) {
 
 }  // namespace
 
-bool operator==(const Expression& left, const Expression& right) {
+bool operator==(const Call& left, const Call& right) {
   return left.name == right.name && left.arguments == right.arguments;
+}
+
+bool operator==(const Expression& left, const Expression& right) {
+  return left.calls == right.calls;
 }
 
 bool operator==(const Argument& left, const Argument& right) {
   return left.key == right.key && left.value == right.value;
 }
 
-Result<Expression> parse_expression(std::string_view text) {
-  if (text.size() > kExpressionCharactersMax) {
+Result<Expression> parse_expression(std::string_view text, std::string_view expected) {
+  if (text.size() > kCharactersMax) {
     return invalid_argument(
-        point_at(text, kExpressionCharactersMax,
-                 fmt::format("more than {} characters", kExpressionCharactersMax)));
+        point_at(text, kCharactersMax, fmt::format("more than {} characters", kCharactersMax)));
   }
-  BALLAST_TRY(Expression expression, Parser(text).parse_whole_text());
+  BALLAST_TRY(Expression expression, Parser(text).parse_whole_text(expected));
   // A short text full of fractions can have a canonical text that could not be read back.
-  if (to_string(expression).size() > kExpressionCharactersMax) {
-    return invalid_argument(point_at(
-        text, 0,
-        fmt::format("more than {} characters once written out", kExpressionCharactersMax)));
+  if (to_string(expression).size() > kCharactersMax) {
+    return invalid_argument(
+        point_at(text, 0, fmt::format("more than {} characters once written out", kCharactersMax)));
   }
   return expression;
 }
 
-std::string to_string(const Expression& expression) {
-  if (expression.arguments.empty()) return expression.name;
-  std::string text = expression.name + "(";
-  for (const Argument& argument : expression.arguments) {
+std::string to_string(double number) {
+  BALLAST_CHECK(std::isfinite(number), "an expression holds finite numbers");
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  return std::string(digits.data(), end);
+}
+
+std::string to_string(const Call& call) {
+  if (call.arguments.empty()) return call.name;
+  std::string text = call.name + "(";
+  for (const Argument& argument : call.arguments) {
     if (text.back() != '(') text += ", ";
-    text += to_string(argument);
+    text += argument_text(argument);
   }
   return text + ")";
+}
+
+std::string to_string(const Expression& expression) {
+  std::string text;
+  for (const Call& call : expression.calls) {
+    if (!text.empty()) text += " & ";
+    text += to_string(call);
+  }
+  return text;
 }
 
 std::string point_at(std::string_view text, std::size_t position, std::string_view message) {
@@ -253,4 +282,4 @@ std::string point_at(std::string_view text, std::size_t position, std::string_vi
                      left_out.size() + (position - begin) + 1);
 }
 
-}  // namespace ballast::robust
+}  // namespace ballast::expression

@@ -1,0 +1,12 @@
+#pragma once
+// How an attack's own file tells the registry of it: it defines `NAME_attack`, and registry.cc
+// lists NAME.
+
+#include "ballast/attacks/attack.h"
+#include "ballast/expression/registry.h"
+
+namespace ballast::attacks {
+
+using AttackItem = expression::Item<AttackPointer>;
+
+}  // namespace ballast::attacks
