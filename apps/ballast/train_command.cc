@@ -107,7 +107,8 @@ Status run_train(const TrainFlags& flags) {
   }
   if (result.is_complete) return {};
   return interrupted(fmt::format(
-      "interrupted; what is done is kept in {}, and the same command goes on", folder.string()));
+      "interrupted; finished runs are kept in {}, and the same command goes on with the others",
+      folder.string()));
 }
 
 }  // namespace
