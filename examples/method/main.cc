@@ -14,7 +14,7 @@
 
 #include "ballast/base/rng.h"
 #include "ballast/server/state.h"
-#include "ballast/service/figures.h"
+#include "ballast/service/server_status.h"
 #include "ballast/sim/cluster.h"
 #include "ballast/sim/schedule.h"
 #include "ballast/store/store.h"
@@ -169,7 +169,7 @@ Status train(store::Store& store, server::ParameterServer server, int updates) {
   Status saved;
   network.exchange().inspect([&](const server::ParameterServer& core) {
     tell("over the network", core);
-    const std::string status = service::status_json(service::look_at(core, {}));
+    const std::string status = service::status_json(service::status_of(core, {}));
     const std::size_t start = status.find("\"method\"");
     std::printf("%s\n", status.substr(start, status.find('}', start) + 1 - start).c_str());
     if (auto report = store.save(core.state(), 0); !report) saved = tl::unexpected(report.error());
