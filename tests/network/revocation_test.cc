@@ -31,6 +31,9 @@ std::string content_of(const std::string& path) {
 
 class Denying : public testing::Test {
  protected:
+  // Its hooks write to what is declared below it, which would otherwise be gone before.
+  void TearDown() override { server.reset(); }
+
   void start() {
     setting.network.tls = authority.issue("server");
     setting.network.identify = [this](std::string_view pem) -> Identified {

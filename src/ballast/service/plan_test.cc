@@ -42,9 +42,9 @@ TEST(Plan, WeightsAreCappedUnlessThereAreTooFewWorkersOrTheFileSaysOtherwise) {
   const auto weights = [](std::string_view text) {
     return plan_run(parsed(text)).value().run.weights;
   };
-  EXPECT_EQ(weights("workers = 6"), "f-cap(1, 0.2)");
+  EXPECT_EQ(weights("workers = 6"), "f-cap");  // its defaults: (1, 0.2)
   EXPECT_EQ(weights("workers = 5"), "count");
-  EXPECT_EQ(weights("workers = 5\nweights = \"f-cap(1, 0.25)\""), "f-cap(1, 0.25)");
+  EXPECT_EQ(weights("workers = 5\nweights = \"f-cap(1, 0.25)\""), "f-cap(share=0.25)");
   EXPECT_EQ(weights("workers = 9\nweights = \"count\""), "count");
   EXPECT_EQ(weights("workers = 9\n[[curve]]\nlabel = \"c\"\nweights = \"uniform\""), "uniform");
 }

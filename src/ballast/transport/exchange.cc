@@ -268,7 +268,9 @@ void Exchange::handle_join(std::uint32_t worker, Mailbox mail) {
   members_[worker].peer = std::move(mail.joining);
   set_owner(worker, members_[worker].peer.get());
   note(worker, MemberEvent::kJoined);
-  if (mail.memory == server::Memory::kFresh) note(worker, MemberEvent::kStartedAnew);
+  const bool loses_its_row =
+      mail.memory == server::Memory::kFresh && server_.worker(worker).count > 0;
+  if (loses_its_row) note(worker, MemberEvent::kStartedAnew);
   give(worker, {.next = server_.on_join(worker, mail.memory, now())});
 }
 

@@ -45,7 +45,7 @@ struct JudgedUpdate {
 // What happened to a worker's membership.
 enum class MemberEvent : std::uint8_t {
   kJoined,
-  kStartedAnew,  // after kJoined: it remembers nothing, so what there was of it is gone
+  kStartedAnew,  // after kJoined: it remembers nothing, so the row it had is gone
   kReplaced,
   kHeld,
   kReleased,
