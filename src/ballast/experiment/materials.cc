@@ -40,9 +40,8 @@ Result<DataPair> load_known(const RunSpec& run) {
 Result<DataPair> load_files(const RunSpec& run) {
   BALLAST_TRY(auto own, load_own_data({run.train_images, run.train_labels},
                                       {run.test_images, run.test_labels}));
-  return DataPair{.train = share(std::move(own.train)),
-                  .test = share(std::move(own.test)),
-                  .augmentation = {}};
+  return DataPair{
+      .train = share(std::move(own.train)), .test = share(std::move(own.test)), .augmentation = {}};
 }
 
 // Why a model must have so many classes: a wrong label is found by its sample.

@@ -203,10 +203,9 @@ class Runner {
                              }}));
     if (finished.record.status != records::RunStatus::kInterrupted) {
       if (keeps_model(i)) {
-        BALLAST_TRY_STATUS(write_model(model_path(i), *material.model,
-                                       input_of(*material.data.train),
-                                       {finished.model, finished.statistics},
-                                       {.run = planned.name, .seed = planned.seed}));
+        BALLAST_TRY_STATUS(write_model(
+            model_path(i), *material.model, input_of(*material.data.train),
+            {finished.model, finished.statistics}, {.run = planned.name, .seed = planned.seed}));
       }
       BALLAST_TRY_STATUS(records::write_run_file(runs_folder(), finished.record));
       BALLAST_TRY_STATUS(

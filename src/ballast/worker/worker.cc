@@ -101,8 +101,7 @@ Status Worker::restore(WorkerState state) {
   if (state.previous_model.size() != model_size || state.statistics.size() != statistics_.size()) {
     return invalid_argument("the saved state of the worker is of another model");
   }
-  if (!kernels::all_finite(state.previous_model) ||
-      !kernels::all_finite(state.statistics)) {
+  if (!kernels::all_finite(state.previous_model) || !kernels::all_finite(state.statistics)) {
     return invalid_argument("the saved state of the worker is not finite");
   }
   BALLAST_TRY_STATUS(estimator_.restore(std::move(state.estimator)));
