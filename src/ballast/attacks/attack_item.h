@@ -1,5 +1,5 @@
 #pragma once
-// How an attack's own file tells the registry of it: it defines `NAME_attack`, and registry.cc
+// How an attack's own file tells the registry of it: it defines `kNAMEAttack`, and registry.cc
 // lists NAME.
 
 #include "ballast/attacks/attack.h"

@@ -98,13 +98,13 @@ AttackPointer make_empire(double epsilon) {
 
 AttackPointer make_mimic(std::size_t target) { return std::make_unique<Mimic>(target); }
 
-extern constinit const AttackItem little_attack = {
+extern constinit const AttackItem kLittleAttack = {
     {.name = "little",
      .help = "sends the honest mean minus z deviations, z from the update counts",
      .paper = "Baruch et al. 2019"},
     [](const expression::Arguments&) -> Result<AttackPointer> { return make_little(); }};
 
-extern constinit const AttackItem empire_attack = {
+extern constinit const AttackItem kEmpireAttack = {
     {.name = "empire",
      .help = "sends -epsilon times the honest mean",
      .paper = "Xie et al. 2020",
@@ -113,7 +113,7 @@ extern constinit const AttackItem empire_attack = {
       return make_empire(arguments.number("epsilon"));
     }};
 
-extern constinit const AttackItem mimic_attack = {
+extern constinit const AttackItem kMimicAttack = {
     {.name = "mimic",
      .help = "sends a copy of the target's row",
      .paper = "Karimireddy et al. 2022",

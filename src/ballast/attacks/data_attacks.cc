@@ -22,7 +22,7 @@ class LabelFlip final : public Attack {
 
 AttackPointer make_label_flip() { return std::make_unique<LabelFlip>(); }
 
-extern constinit const AttackItem label_flip_attack = {
+extern constinit const AttackItem kLabelFlipAttack = {
     {.name = "label-flip", .help = "takes label y for classes - 1 - y"},
     [](const expression::Arguments&) -> Result<AttackPointer> { return make_label_flip(); }};
 

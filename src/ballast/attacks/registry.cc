@@ -4,20 +4,20 @@
 
 namespace ballast::attacks {
 
-// One line per attack; its own file defines NAME_attack.
+// One line per attack; its own file defines kNAMEAttack.
 #define BALLAST_ATTACKS(ATTACK) \
-  ATTACK(none)                  \
-  ATTACK(label_flip)            \
-  ATTACK(sign_flip)             \
-  ATTACK(little)                \
-  ATTACK(empire)                \
-  ATTACK(gaussian)              \
-  ATTACK(zero)                  \
-  ATTACK(scaled)                \
-  ATTACK(mimic)
+  ATTACK(None)                  \
+  ATTACK(LabelFlip)             \
+  ATTACK(SignFlip)              \
+  ATTACK(Little)                \
+  ATTACK(Empire)                \
+  ATTACK(Gaussian)              \
+  ATTACK(Zero)                  \
+  ATTACK(Scaled)                \
+  ATTACK(Mimic)
 
-#define BALLAST_DECLARE_ATTACK(NAME) extern const AttackItem NAME##_attack;
-#define BALLAST_ATTACK_ADDRESS(NAME) &NAME##_attack,
+#define BALLAST_DECLARE_ATTACK(NAME) extern const AttackItem k##NAME##Attack;
+#define BALLAST_ATTACK_ADDRESS(NAME) &k##NAME##Attack,
 
 BALLAST_ATTACKS(BALLAST_DECLARE_ATTACK)
 

@@ -66,23 +66,23 @@ AttackPointer make_gaussian(double sigma) {
   return std::make_unique<Gaussian>(sigma);
 }
 
-extern constinit const AttackItem none_attack = {
+extern constinit const AttackItem kNoneAttack = {
     {.name = "none", .help = "behaves like an honest worker"},
     [](const expression::Arguments&) -> Result<AttackPointer> {
       return std::make_unique<Attack>();
     }};
 
-extern constinit const AttackItem sign_flip_attack = {
+extern constinit const AttackItem kSignFlipAttack = {
     {.name = "sign-flip",
      .help = "sends the negative of its honest update",
      .paper = "Allen-Zhu et al. 2020"},
     [](const expression::Arguments&) -> Result<AttackPointer> { return make_scaled(-1.0); }};
 
-extern constinit const AttackItem zero_attack = {
+extern constinit const AttackItem kZeroAttack = {
     {.name = "zero", .help = "sends zeros"},
     [](const expression::Arguments&) -> Result<AttackPointer> { return make_scaled(0.0); }};
 
-extern constinit const AttackItem scaled_attack = {
+extern constinit const AttackItem kScaledAttack = {
     {.name = "scaled",
      .help = "sends factor times its honest update",
      .paper = "Yang and Li 2021",
@@ -91,7 +91,7 @@ extern constinit const AttackItem scaled_attack = {
       return make_scaled(arguments.number("factor"));
     }};
 
-extern constinit const AttackItem gaussian_attack = {
+extern constinit const AttackItem kGaussianAttack = {
     {.name = "gaussian",
      .help = "sends normal noise of deviation sigma",
      .parameters = kGaussianParameters},

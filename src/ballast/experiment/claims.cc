@@ -127,7 +127,7 @@ std::vector<JudgedClaim> judge_claims(const Spec& spec, std::span<const PlannedR
 }
 
 std::string difference_text(const records::PairedDifference& difference) {
-  const std::string mean = fmt::format("{:+.2f}", difference.mean);
+  std::string mean = fmt::format("{:+.2f}", difference.mean);
   if (!std::isfinite(difference.low)) return mean;
   return fmt::format("{} [{:+.2f}, {:+.2f}]", mean, difference.low, difference.high);
 }

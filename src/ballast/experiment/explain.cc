@@ -140,7 +140,7 @@ Result<records::Explanation> Explainer::explain(const WeighedRows& rows) {
   for (const records::ExplanationField& field : records::kExplanationFields) {
     result.*(field.member) = kNan;
   }
-  if (rows.weights.size() == 0) return result;
+  if (rows.weights.empty()) return result;
   result.byzantine_weight = byzantine_share(rows, rows.weights);
   std::vector<double> kept;
   for (std::size_t i = 0; i < rows.weights.size(); ++i)

@@ -144,6 +144,7 @@ std::vector<const Key*> varied_keys(const Spec& spec) {
 std::vector<std::pair<std::string, std::string>> settings_of(const std::vector<const Key*>& keys,
                                                              const RunSpec& run) {
   std::vector<std::pair<std::string, std::string>> settings;
+  settings.reserve(keys.size());
   for (const Key* key : keys) settings.emplace_back(key->name, to_plain_text(key->get(run)));
   return settings;
 }

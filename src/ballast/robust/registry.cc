@@ -4,22 +4,22 @@
 
 namespace ballast::robust {
 
-// One line per rule; its own file defines NAME_rule.
+// One line per rule; its own file defines kNAMERule.
 #define BALLAST_RULES(RULE) \
-  RULE(mean)                \
-  RULE(cwmed)               \
-  RULE(gm)                  \
-  RULE(ctma)                \
-  RULE(cwtm)                \
-  RULE(krum)                \
-  RULE(multikrum)           \
-  RULE(mda)                 \
-  RULE(nnm)                 \
-  RULE(bucketing)           \
-  RULE(unweighted)
+  RULE(Mean)                \
+  RULE(Cwmed)               \
+  RULE(Gm)                  \
+  RULE(Ctma)                \
+  RULE(Cwtm)                \
+  RULE(Krum)                \
+  RULE(Multikrum)           \
+  RULE(Mda)                 \
+  RULE(Nnm)                 \
+  RULE(Bucketing)           \
+  RULE(Unweighted)
 
-#define BALLAST_DECLARE_RULE(NAME) extern const RuleItem NAME##_rule;
-#define BALLAST_RULE_ADDRESS(NAME) &NAME##_rule,
+#define BALLAST_DECLARE_RULE(NAME) extern const RuleItem k##NAME##Rule;
+#define BALLAST_RULE_ADDRESS(NAME) &k##NAME##Rule,
 
 BALLAST_RULES(BALLAST_DECLARE_RULE)
 

@@ -122,7 +122,7 @@ RulePointer make_bucketing(RulePointer base, std::size_t size, std::uint64_t see
   return std::make_unique<Bucketing>(std::move(base), size, seed);
 }
 
-extern constinit const RuleItem bucketing_rule = {
+extern constinit const RuleItem kBucketingRule = {
     {.name = "bucketing",
      .help = "BASE on the means of random buckets of SIZE rows",
      .paper = "Karimireddy et al. 2022",

@@ -54,7 +54,7 @@ RulePointer make_ctma(RulePointer base, double lambda) {
   return std::make_unique<Ctma>(std::move(base), lambda);
 }
 
-extern constinit const RuleItem ctma_rule = {
+extern constinit const RuleItem kCtmaRule = {
     {.name = "ctma",
      .help = "weighted mean of the rows nearest to BASE, the farthest LAMBDA of the weight trimmed",
      .paper = "Dahan and Levy 2024, Algorithm 1",

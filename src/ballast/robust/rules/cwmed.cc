@@ -19,7 +19,7 @@ class CoordinateWiseMedian final : public Rule {
 
 RulePointer make_cwmed() { return std::make_unique<CoordinateWiseMedian>(); }
 
-extern constinit const RuleItem cwmed_rule = {
+extern constinit const RuleItem kCwmedRule = {
     {.name = "cwmed",
      .help = "weighted coordinate-wise median, ties exact",
      .paper = "Yin et al. 2018; Dahan and Levy 2024"},

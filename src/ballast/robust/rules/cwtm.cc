@@ -26,7 +26,7 @@ class TrimmedMean final : public Rule {
 
 RulePointer make_cwtm(double lambda) { return std::make_unique<TrimmedMean>(lambda); }
 
-extern constinit const RuleItem cwtm_rule = {
+extern constinit const RuleItem kCwtmRule = {
     {.name = "cwtm",
      .help = "weighted coordinate-wise mean, LAMBDA of the weight trimmed at either end",
      .paper = "Yin et al. 2018",

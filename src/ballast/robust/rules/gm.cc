@@ -157,7 +157,7 @@ Result<RulePointer> make_gm_from(const expression::Arguments& arguments) {
 
 RulePointer make_gm(const GmOptions& options) { return std::make_unique<GeometricMedian>(options); }
 
-extern constinit const RuleItem gm_rule = {
+extern constinit const RuleItem kGmRule = {
     {.name = "gm",
      .help = "weighted geometric median, converged; gm(iterations=N) stops early",
      .paper = "Chen et al. 2017; Dahan and Levy 2024",

@@ -64,13 +64,13 @@ class Krum final : public Rule {
 RulePointer make_krum(double lambda) { return std::make_unique<Krum>(lambda, false); }
 RulePointer make_multikrum(double lambda) { return std::make_unique<Krum>(lambda, true); }
 
-extern constinit const RuleItem krum_rule = {{.name = "krum",
+extern constinit const RuleItem kKrumRule = {{.name = "krum",
                                               .help = "the row in the densest company",
                                               .paper = "Blanchard et al. 2017",
                                               .parameters = kLambdaOnly},
                                              make_from_lambda<make_krum>};
 
-extern constinit const RuleItem multikrum_rule = {
+extern constinit const RuleItem kMultikrumRule = {
     {.name = "multikrum",
      .help = "weighted mean of the rows in the densest company",
      .paper = "Blanchard et al. 2017",

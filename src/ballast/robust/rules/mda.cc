@@ -138,7 +138,7 @@ class MinimumDiameter final : public Rule {
 
 RulePointer make_mda(double lambda) { return std::make_unique<MinimumDiameter>(lambda); }
 
-extern constinit const RuleItem mda_rule = {
+extern constinit const RuleItem kMdaRule = {
     {.name = "mda",
      .help = "weighted mean of the set of 1 - LAMBDA of the weight with the smallest diameter",
      .paper = "El Mhamdi et al. 2018",

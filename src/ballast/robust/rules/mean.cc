@@ -19,7 +19,7 @@ class Mean final : public Rule {
 
 RulePointer make_mean() { return std::make_unique<Mean>(); }
 
-extern constinit const RuleItem mean_rule = {
+extern constinit const RuleItem kMeanRule = {
     {.name = "mean", .help = "weighted mean; not robust"},
     [](const expression::Arguments&) -> Result<RulePointer> { return make_mean(); }};
 

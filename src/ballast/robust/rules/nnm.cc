@@ -59,7 +59,7 @@ RulePointer make_nnm(RulePointer base, double lambda) {
   return std::make_unique<NearestNeighbourMixing>(std::move(base), lambda);
 }
 
-extern constinit const RuleItem nnm_rule = {
+extern constinit const RuleItem kNnmRule = {
     {.name = "nnm",
      .help = "BASE on rows replaced by the mean of their nearest neighbours",
      .paper = "Allouah et al. 2023",

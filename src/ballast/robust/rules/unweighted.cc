@@ -46,7 +46,7 @@ RulePointer make_unweighted(RulePointer base) {
   return std::make_unique<Unweighted>(std::move(base));
 }
 
-extern constinit const RuleItem unweighted_rule = {
+extern constinit const RuleItem kUnweightedRule = {
     {.name = "unweighted", .help = "BASE with every weight equal", .parameters = kBaseOnly},
     make_unweighted_from};
 
