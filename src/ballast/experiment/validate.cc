@@ -134,7 +134,7 @@ Check check_arrivals(const RunSpec& run) {
                              {"arrivals", "clock"},
                              "with clock = \"virtual\" arrivals are speeds: uniform, id or id^2"));
   return require(!is_trace(run) || !run.trace.empty(), {"arrivals", "trace"},
-                 "arrivals = \"trace\" needs a file; set trace = \"FILE\"");
+                 R"(arrivals = "trace" needs a file; set trace = "FILE")");
 }
 
 Check check_placeholders(const RunSpec& run) {
