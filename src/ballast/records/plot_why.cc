@@ -26,21 +26,17 @@ using Json = nlohmann::ordered_json;
 
 struct Measure {
   std::string_view name;  // of an ExplanationField
+  double Explanation::*member;
   std::string_view label;
 };
 constexpr std::array<Measure, 4> kMeasures = {{
-    {"byzantine_kept", "Byzantine share\nof kept weight"},
-    {"byzantine_in_gm", "Byzantine coefficients\nin the geometric median"},
-    {"direction_cosine", "cosine to\nthe honest mean"},
-    {"direction_distance", "distance to the honest\nmean, over its noise"},
+    {"byzantine_kept", &Explanation::byzantine_kept, "Byzantine share\nof kept weight"},
+    {"byzantine_in_gm", &Explanation::byzantine_in_gm,
+     "Byzantine coefficients\nin the geometric median"},
+    {"direction_cosine", &Explanation::direction_cosine, "cosine to\nthe honest mean"},
+    {"direction_distance", &Explanation::direction_distance,
+     "distance to the honest\nmean, over its noise"},
 }};
-
-double Explanation::*member_of(std::string_view name) {
-  for (const ExplanationField& field : kExplanationFields) {
-    if (field.name == name) return field.member;
-  }
-  return nullptr;
-}
 
 // The mean over the seeds that were explained at each t; null where none is a number.
 Json means_of(const CurveGroup& group, double Explanation::*member) {
@@ -68,7 +64,7 @@ Json curve_json(const CurveGroup& group) {
   Json curve = {{"label", group.curve}, {"t", Json::array()}, {"means", Json::object()}};
   for (const auto& [t, is_there] : times) curve["t"].push_back(t);
   for (const Measure& measure : kMeasures) {
-    curve["means"][std::string(measure.name)] = means_of(group, member_of(measure.name));
+    curve["means"][std::string(measure.name)] = means_of(group, measure.member);
   }
   return curve;
 }
