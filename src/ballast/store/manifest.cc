@@ -175,8 +175,8 @@ std::vector<Entry> read_array(const JsonFields& fields, const char* key, Read&& 
 // Two entries of one name would be two answers to one question.
 template <typename Entry>
 void refuse_repeats(const JsonFields& fields, const char* key, const std::vector<Entry>& entries) {
-  std::vector<std::string_view> names;
-  for (const Entry& entry : entries) names.push_back(entry.name);
+  std::vector<std::string_view> names(entries.size());
+  std::ranges::transform(entries, names.begin(), &Entry::name);
   std::ranges::sort(names);
   if (std::ranges::adjacent_find(names) != names.end()) fields.refuse(key, "repeat a name");
 }

@@ -34,8 +34,8 @@ std::string told(const Denied& denied) {
   std::abort();
 }
 
-Result<Identify> make_identify(const std::filesystem::path& path, WallClock clock) {
-  BALLAST_TRY(auto opened, identity::DenyList::open(path));
+Result<Identify> make_identify(const std::filesystem::path& deny_list, WallClock clock) {
+  BALLAST_TRY(auto opened, identity::DenyList::open(deny_list));
   const std::shared_ptr<identity::DenyList> list = std::move(opened);
   return [list, clock = std::move(clock)](std::string_view pem) -> Identified {
     auto peer = identity::parse_peer(pem);

@@ -39,6 +39,6 @@ using WallClock = std::function<std::chrono::sys_seconds()>;
 
 // Names of workers, by certificates that identity::CertificateAuthority has made, less those on the
 // deny list, which is read again when it changes. Refuses a list that cannot be read now.
-Result<Identify> make_identify(const std::filesystem::path& denied, WallClock clock);
+Result<Identify> make_identify(const std::filesystem::path& deny_list, WallClock clock);
 
 }  // namespace ballast::transport
