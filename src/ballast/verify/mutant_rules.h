@@ -16,10 +16,10 @@ enum class TrimSlip { kKeepsTheFarthest, kKeepsTheSplitRowWhole, kDropsTheSplitR
 Components with_ctma(TrimSlip slip);
 
 // Every gm is this one.
-Components with_gm(const std::string& text);
+Components with_gm(const std::string& wrong);
 
 // Every rule is this one.
-Components with_rule(const std::string& text);
+Components with_rule(const std::string& wrong);
 
 Components with_rules_that_drop_weights();
 

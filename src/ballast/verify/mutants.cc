@@ -169,6 +169,7 @@ Result<Mutant> find_mutant(std::string_view name) {
   const auto found = std::ranges::find(all, name, &Mutant::name);
   if (found != all.end()) return std::move(*found);
   std::vector<std::string_view> names;
+  names.reserve(all.size());
   for (const Mutant& mutant : all) names.push_back(mutant.name);
   const auto nearest = nearest_word(name, names);
   const std::string hint = nearest ? fmt::format("; did you mean '{}'?", *nearest) : "";

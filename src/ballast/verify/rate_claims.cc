@@ -147,6 +147,7 @@ Status check_settings(const Lab& lab, const std::vector<Measured>& all,
                       const std::vector<std::uint64_t>& updates, std::size_t seeds,
                       records::Figure figure, double guide_slope, Findings& findings) {
   std::vector<RateSetting> settings;
+  settings.reserve(all.size());
   for (const Measured& one : all) settings.push_back(one.setting);
   BALLAST_TRY(const auto curves, measure_rates(lab, settings, updates, seeds));
   for (std::size_t i = 0; i < all.size(); ++i) {
