@@ -35,6 +35,7 @@ TestSetting setting() {
   setting.network.limits.connections_max = 64;
   // The attackers keep their connections, so that each refusal can be counted.
   setting.network.limits.strange_bytes_max = std::uint64_t{1} << 40;
+  setting.network.limits.models_per_worker_max = 64;
   setting.network.run = "test-run";
   setting.network.schema_hash = kTestSchema;
   return setting;

@@ -68,7 +68,7 @@ bool join_unread(Http2Connection& connection, const TestSetting& setting) {
 
 // The newest model, the one before, and those of the workers.
 std::size_t models_max(const TestSetting& setting) {
-  return 2 + kModelsPerWorker * setting.worker_count;
+  return 2 + setting.network.limits.models_per_worker_max * setting.worker_count;
 }
 
 TestSetting unread_setting() {

@@ -5,7 +5,6 @@
 #include <fstream>
 #include <string>
 
-#include "ballast/transport/model_loans.h"
 #include "ballast/wire/limits.h"
 
 namespace ballast::transport {
@@ -47,7 +46,7 @@ MemoryBudget memory_budget(const NetworkLimits& limits, const server::ServerOpti
           // A rule that mixes rows keeps a second table.
           .table = (2 * workers + kTableVectors) * vector + workers * statistics +
                    workers * workers * sizeof(double),
-          .models = (kModelsPerWorker * workers + kModelVectors) * vector,
+          .models = (limits.models_per_worker_max * workers + kModelVectors) * vector,
           .messages = workers * kMessagesPerWorker * wire::kMessageBytesMax,
           .connections = limits.connections_max * kPerConnection,
           .buffers = limits.memory_bytes_max};

@@ -24,7 +24,7 @@ std::shared_ptr<ModelLoans::Loan> ModelLoans::lend(
   auto loan = std::make_shared<Loan>(std::move(model), std::move(connection));
   const std::lock_guard lock(mutex_);
   const auto others = alive(loans_[worker]);
-  for (std::size_t i = 0; i + kModelsPerWorker <= others.size(); ++i) {
+  for (std::size_t i = 0; i + models_max_ <= others.size(); ++i) {
     guard_.end(*others[i]->connection_, Ending::kModels);
   }
   loans_[worker].push_back(loan);

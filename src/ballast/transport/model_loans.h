@@ -20,8 +20,6 @@
 
 namespace ballast::transport {
 
-inline constexpr std::size_t kModelsPerWorker = 2;
-
 class ModelLoans {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -41,8 +39,8 @@ class ModelLoans {
   };
 
   // The guard outlives the loans.
-  ModelLoans(std::size_t worker_count, ConnectionGuard& guard)
-      : guard_(guard), loans_(worker_count) {}
+  ModelLoans(std::size_t worker_count, std::size_t models_per_worker_max, ConnectionGuard& guard)
+      : models_max_(models_per_worker_max), guard_(guard), loans_(worker_count) {}
 
   std::shared_ptr<Loan> lend(std::uint32_t worker, server::Snapshot model,
                              std::shared_ptr<ConnectionGuard::Connection> connection);
@@ -57,6 +55,7 @@ class ModelLoans {
   using Loans = std::vector<std::weak_ptr<Loan>>;  // oldest first
   std::vector<std::shared_ptr<Loan>> alive(Loans& loans);
 
+  const std::size_t models_max_;  // of each worker
   ConnectionGuard& guard_;
   std::mutex mutex_;
   std::vector<Loans> loans_;  // of each worker; behind mutex_

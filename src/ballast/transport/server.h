@@ -38,6 +38,8 @@ struct NetworkLimits {
   std::size_t strangers_per_address_max = 256;
   int streams_per_connection_max = 4;
   std::size_t streams_per_worker_max = 4;  // when another one begins, the oldest is ended
+  // Models that gRPC may hold for a worker; one more resets the connection that has one longest.
+  std::size_t models_per_worker_max = 2;
   std::size_t memory_bytes_max = std::size_t{256} << 20;  // of all that gRPC buffers
   int metadata_bytes_max = 8192;
   std::chrono::milliseconds handshake_max{10'000};  // TLS, HTTP/2, and again for the join

@@ -86,7 +86,7 @@ class NetworkServer::Body {
        ExchangeOptions exchange_options)
       : guard_(guard_limits(options)),
         worker_count_(server.worker_count()),
-        loans_(worker_count_, guard_),
+        loans_(worker_count_, options.limits.models_per_worker_max, guard_),
         exchange_(std::move(server), std::move(exchange_options)),
         service_(shared_, worker_count_),
         certificates_(options.tls ? options.identify : Identify(), notices_) {
