@@ -36,6 +36,7 @@ TestSetting setting() {
   // The attackers keep their connections, so that each refusal can be counted.
   setting.network.limits.strange_bytes_max = std::uint64_t{1} << 40;
   setting.network.limits.models_per_worker_max = 64;
+  setting.network.limits.streams_per_connection_max = 64;
   setting.network.run = "test-run";
   setting.network.schema_hash = kTestSchema;
   return setting;
