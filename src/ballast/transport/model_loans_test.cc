@@ -19,7 +19,7 @@ class Lending : public testing::Test {
   }
 
   ConnectionGuard guard{GuardLimits{}};
-  ModelLoans loans{2, guard};
+  ModelLoans loans{2, 2, guard};
   SocketPair first, second, third;
   ModelLoans::Time now{seconds(1'000'000)};
 };
