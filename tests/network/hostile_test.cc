@@ -252,11 +252,17 @@ TEST_F(Hostile, FiftyStreamsOfOneNameAreOneWorker) {
     workers.push_back(std::make_unique<RawWorker>(server, "w0"));
     workers.back()->send(RawWorker::join_message(setting));
   }
+  // Joins of different connections may overtake each other, so any one of them may be the last; all
+  // others are replaced, or turned away where too many wait for their end at the same time.
   int replaced_count = 0;
+  int surplus_count = 0;
   for (int i = 0; i < 49; ++i) {
-    replaced_count += workers[std::size_t(i)]->finish().error_code() == StatusCode::ABORTED ? 1 : 0;
+    const StatusCode code = workers[std::size_t(i)]->finish().error_code();
+    replaced_count += code == StatusCode::ABORTED ? 1 : 0;
+    surplus_count += code == StatusCode::RESOURCE_EXHAUSTED ? 1 : 0;
   }
-  EXPECT_GE(replaced_count, 48);  // joins of different connections may overtake each other
+  EXPECT_GT(replaced_count, 0);
+  EXPECT_GE(replaced_count + surplus_count, 48);
   workers.clear();
   expect_all_is_well();
 }
