@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "ballast/assembly/parts.h"
 #include "ballast/base/rng.h"
-#include "ballast/experiment/assembly.h"
 #include "ballast/learn/registry.h"
 #include "ballast/nn/instructions.h"
 #include "ballast/sim/cluster.h"
@@ -51,7 +51,7 @@ void limit_to_avx2() {
   setenv("DNNL_MAX_CPU_ISA", "AVX2", kReplace);
 }
 
-Result<experiment::Material> random_material(const std::string& data, experiment::Engine engine) {
+Result<assembly::Material> random_material(const std::string& data, assembly::Engine engine) {
   const bool is_mnist = data == "mnist";
   const data::Shape shape = is_mnist ? data::Shape{.channels = 1, .height = 28, .width = 28}
                                      : data::Shape{.channels = 3, .height = 32, .width = 32};
@@ -61,21 +61,21 @@ Result<experiment::Material> random_material(const std::string& data, experiment
                                              .input = shape,
                                              .class_count = kClassCount}));
   const auto augmentation = is_mnist ? data::Augmentation{} : data::kPaperCifar10Augmentation;
-  return experiment::Material{.data = {images, images, augmentation}, .model = std::move(model)};
+  return assembly::Material{.data = {images, images, augmentation}, .model = std::move(model)};
 }
 
-Result<TrainBenchResult> bench_training(const experiment::RunSpec& run,
-                                        const experiment::Material& material, std::size_t threads) {
-  BALLAST_TRY(auto server, experiment::make_server(run, kSeed, *material.model));
-  BALLAST_TRY(const auto training, experiment::training_data(run, kSeed, material.data));
+Result<TrainBenchResult> bench_training(const assembly::RunSpec& run,
+                                        const assembly::Material& material, std::size_t threads) {
+  BALLAST_TRY(auto server, assembly::make_server(run, kSeed, *material.model));
+  BALLAST_TRY(const auto training, assembly::training_data(run, kSeed, material.data));
   BALLAST_TRY(const auto source, material.model->make_source(training));
-  BALLAST_TRY(const auto attack, experiment::make_run_attack(run));
-  BALLAST_TRY(const auto arrivals, experiment::make_arrivals(run, kSeed));
+  BALLAST_TRY(const auto attack, assembly::make_run_attack(run));
+  BALLAST_TRY(const auto arrivals, assembly::make_arrivals(run, kSeed));
   const std::vector<worker::GradientSource*> sources(run.workers, source.get());
   const Clock::time_point start = Clock::now();
   BALLAST_TRY(const auto result,
-              sim::run({.workers = experiment::population(run),
-                        .estimator = experiment::estimator_options(run),
+              sim::run({.workers = assembly::population(run),
+                        .estimator = assembly::estimator_options(run),
                         .seed = kSeed,
                         .threads = threads},
                        {.server = server, .sources = sources, .attack = attack.get()}, arrivals));
@@ -87,11 +87,11 @@ Result<TrainBenchResult> bench_training(const experiment::RunSpec& run,
       .outside_gradients = 1.0 - in_gradients / (seconds * static_cast<double>(threads))};
 }
 
-Result<double> bench_gradient(const experiment::Material& material, std::size_t batch) {
-  experiment::RunSpec run;
+Result<double> bench_gradient(const assembly::Material& material, std::size_t batch) {
+  assembly::RunSpec run;
   run.workers = 1;
   run.batch = batch;
-  BALLAST_TRY(const auto training, experiment::training_data(run, kSeed, material.data));
+  BALLAST_TRY(const auto training, assembly::training_data(run, kSeed, material.data));
   BALLAST_TRY(const auto source, material.model->make_source(training));
   const std::vector<float> model = material.model->initial_parameters(kSeed);
   std::vector<float> gradient(model.size());

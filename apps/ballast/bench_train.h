@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "ballast/assembly/materials.h"
+#include "ballast/assembly/run_spec.h"
 #include "ballast/base/error.h"
-#include "ballast/experiment/materials.h"
-#include "ballast/experiment/run_spec.h"
 
 namespace ballast::apps {
 
@@ -20,7 +20,7 @@ void limit_to_avx2();
 
 // Random pixels and labels, as many as a few batches need; the model is the data set's own.
 // Requires: "mnist" or "cifar10".
-Result<experiment::Material> random_material(const std::string& data, experiment::Engine engine);
+Result<assembly::Material> random_material(const std::string& data, assembly::Engine engine);
 
 struct TrainBenchResult {
   double updates_per_second = 0.0;
@@ -29,10 +29,10 @@ struct TrainBenchResult {
 };
 
 // Trains as the run says, on so many threads.
-Result<TrainBenchResult> bench_training(const experiment::RunSpec& run,
-                                        const experiment::Material& material, std::size_t threads);
+Result<TrainBenchResult> bench_training(const assembly::RunSpec& run,
+                                        const assembly::Material& material, std::size_t threads);
 
 // Milliseconds of one gradient: the lower quartile over repeated calls, one thread.
-Result<double> bench_gradient(const experiment::Material& material, std::size_t batch);
+Result<double> bench_gradient(const assembly::Material& material, std::size_t batch);
 
 }  // namespace ballast::apps

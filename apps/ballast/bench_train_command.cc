@@ -13,8 +13,8 @@
 namespace ballast::apps {
 namespace {
 
-using experiment::Engine;
-using experiment::Optimizer;
+using assembly::Engine;
+using assembly::Optimizer;
 
 struct Flags {
   std::uint64_t updates = 300;
@@ -63,7 +63,7 @@ Status compare_engines(const Setting& setting, const Flags& flags) {
                            setting.batch, native_ms, other));
 }
 
-Status print_result(const Flags& flags, const experiment::RunSpec& run, const char* optimizer,
+Status print_result(const Flags& flags, const assembly::RunSpec& run, const char* optimizer,
                     std::size_t threads, const TrainBenchResult& result) {
   if (flags.as_json) {
     return print_json(flags, {{"data", run.data},
@@ -79,8 +79,8 @@ Status print_result(const Flags& flags, const experiment::RunSpec& run, const ch
                            100.0 * result.outside_gradients));
 }
 
-experiment::RunSpec run_of(const Setting& setting, std::uint64_t workers, const Flags& flags) {
-  experiment::RunSpec run;
+assembly::RunSpec run_of(const Setting& setting, std::uint64_t workers, const Flags& flags) {
+  assembly::RunSpec run;
   run.data = setting.data;
   run.batch = setting.batch;
   run.workers = workers;
@@ -93,7 +93,7 @@ experiment::RunSpec run_of(const Setting& setting, std::uint64_t workers, const 
 Status bench_setting(const Setting& setting, const Flags& flags) {
   BALLAST_TRY(const auto material, random_material(setting.data, Engine::kNative));
   for (const std::uint64_t workers : kWorkers) {
-    experiment::RunSpec run = run_of(setting, workers, flags);
+    assembly::RunSpec run = run_of(setting, workers, flags);
     for (const auto& [optimizer, name] : kOptimizers) {
       for (const char* rule : kRules) {
         run.optimizer = optimizer;

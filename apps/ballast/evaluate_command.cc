@@ -6,7 +6,7 @@
 
 #include "apps/ballast/commands.h"
 #include "apps/ballast/service_flags.h"
-#include "ballast/experiment/model_file.h"
+#include "ballast/assembly/model_file.h"
 #include "ballast/service/plan.h"
 
 namespace ballast::apps {
@@ -21,11 +21,10 @@ struct EvaluateFlags {
 Status run_evaluate(const EvaluateFlags& flags) {
   BALLAST_TRY(experiment::Spec spec, read_spec(flags.spec));
   BALLAST_TRY(const service::Plan plan, service::make_plan(std::move(spec)));
-  const experiment::Material& material = plan.material;
-  BALLAST_TRY(const experiment::LoadedModel loaded,
-              experiment::read_model(flags.model, *material.model));
-  BALLAST_TRY_STATUS(
-      experiment::check_same_input(loaded, experiment::input_of(*material.data.train)));
+  const assembly::Material& material = plan.material;
+  BALLAST_TRY(const assembly::LoadedModel loaded,
+              assembly::read_model(flags.model, *material.model));
+  BALLAST_TRY_STATUS(assembly::check_same_input(loaded, assembly::input_of(*material.data.train)));
   BALLAST_TRY(const auto evaluator, material.model->make_evaluator(material.data.test));
   BALLAST_TRY(const worker::Evaluation result,
               evaluator->evaluate(loaded.parameters, loaded.statistics));

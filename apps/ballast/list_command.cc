@@ -2,7 +2,7 @@
 #include <string>
 
 #include "apps/ballast/commands.h"
-#include "ballast/experiment/catalogues.h"
+#include "ballast/assembly/catalogues.h"
 #include "ballast/expression/render.h"
 
 namespace ballast::apps {
@@ -21,11 +21,11 @@ std::string render(const expression::Catalogue& catalogue, const ListFlags& flag
 
 Status list(const ListFlags& flags) {
   if (!flags.kind.empty()) {
-    BALLAST_TRY(const auto* catalogue, experiment::find_catalogue(flags.kind));
+    BALLAST_TRY(const auto* catalogue, assembly::find_catalogue(flags.kind));
     return print(render(*catalogue, flags));
   }
   std::string text;
-  for (const expression::Catalogue& catalogue : experiment::catalogues()) {
+  for (const expression::Catalogue& catalogue : assembly::catalogues()) {
     // JSON lines say themselves what they are of.
     if (!flags.as_json) {
       text += (text.empty() ? "" : "\n") + expression::list_word(catalogue.family) + ":\n\n";

@@ -11,9 +11,9 @@
 #include "apps/ballast/commands.h"
 #include "apps/ballast/interrupt.h"
 #include "apps/ballast/progress.h"
+#include "ballast/assembly/keys.h"
 #include "ballast/base/parallel.h"
 #include "ballast/experiment/figures.h"
-#include "ballast/experiment/keys.h"
 #include "ballast/experiment/runner.h"
 #include "ballast/records/summary.h"
 
@@ -67,7 +67,7 @@ std::string accuracy_text(const experiment::PlannedRun& run,
 }
 
 Status run_train(const TrainFlags& flags) {
-  if (flags.wants_keys) return print(experiment::key_reference());
+  if (flags.wants_keys) return print(assembly::key_reference());
   if (flags.instructions == "avx2") limit_to_avx2();
   BALLAST_TRY(const experiment::Spec spec, read_spec(flags));
   const fs::path folder =

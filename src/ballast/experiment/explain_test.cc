@@ -95,7 +95,8 @@ std::shared_ptr<const data::Dataset> points() {
 }
 
 TEST(Explanation, StandsInEveryEvaluationAndChangesNoRun) {
-  PlannedRun planned{.run = RunSpec(), .seed = 1, .name = "run", .panel = "", .curve = ""};
+  PlannedRun planned{
+      .run = assembly::RunSpec(), .seed = 1, .name = "run", .panel = "", .curve = ""};
   planned.run.data = "files";
   planned.run.model = "softmax";
   planned.run.rule = "ctma(gm, 0.4)";
@@ -103,7 +104,7 @@ TEST(Explanation, StandsInEveryEvaluationAndChangesNoRun) {
   planned.run.evaluate_every = 30;
   auto model = learn::make_model(
       {.name = "softmax", .input = {.channels = 3, .height = 1, .width = 1}, .class_count = 3});
-  const Material material{.data = {points(), points(), {}}, .model = model.value()};
+  const assembly::Material material{.data = {points(), points(), {}}, .model = model.value()};
 
   const auto plain = run_one(planned, material);
   const auto explained = run_one(planned, material, {.explains = true});

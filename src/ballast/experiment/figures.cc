@@ -59,7 +59,7 @@ Result<std::vector<Figure>> paper_figures(std::string_view which) {
   }
   if (!figures.empty()) return figures;
   return not_found(fmt::format("there is no figure '{}' to reproduce; name one from 2 to 7, or all",
-                               to_printable(which)));
+                               assembly::to_printable(which)));
 }
 
 void make_quick(Spec& spec) {

@@ -95,7 +95,7 @@ TEST(Figures, HaveOneRecommendedCurveInEveryPanelWithTheSameSetting) {
       if (!planned.curve.starts_with("recommended")) continue;
       ++curves[planned.panel];
       EXPECT_EQ(planned.run.weights, "f-cap");  // its defaults: (1, 0.2)
-      EXPECT_EQ(planned.run.optimizer, Optimizer::kMu2);
+      EXPECT_EQ(planned.run.optimizer, assembly::Optimizer::kMu2);
       EXPECT_EQ(planned.run.rule.find("ctma(gm, "), 0u);
     }
     for (const auto& [panel, count] : curves) EXPECT_EQ(count, 1u) << figure.number << panel;

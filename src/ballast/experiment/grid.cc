@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "ballast/experiment/validate.h"
+#include "ballast/assembly/validate.h"
 
 namespace ballast::experiment {
 namespace {
@@ -63,8 +63,8 @@ struct Cell {
     std::vector<std::string> parts;
     if (panel != nullptr) parts.push_back(panel->label);
     for (const Setting* choice : choices) {
-      parts.push_back(
-          fmt::format("{}{}{}", choice->key->name, between, to_plain_text(choice->value)));
+      parts.push_back(fmt::format("{}{}{}", choice->key->name, between,
+                                  assembly::to_plain_text(choice->value)));
     }
     return parts;
   }
@@ -107,9 +107,9 @@ std::string make_unique(std::set<std::string>& names, const std::string& name) {
   return result;
 }
 
-Result<RunSpec> make_run(const Spec& spec, const Cell& cell, const Variant& curve) {
-  RunSpec run = spec.base;
-  Origins origins = spec.origins;
+Result<assembly::RunSpec> make_run(const Spec& spec, const Cell& cell, const Variant& curve) {
+  assembly::RunSpec run = spec.base;
+  assembly::Origins origins = spec.origins;
   if (cell.panel != nullptr) {
     for (const Setting& setting : cell.panel->settings) apply(setting, run, origins);
   }
@@ -121,14 +121,14 @@ Result<RunSpec> make_run(const Spec& spec, const Cell& cell, const Variant& curv
   return run;
 }
 
-double stated_share(const Cell& cell, const RunSpec& run) {
+double stated_share(const Cell& cell, const assembly::RunSpec& run) {
   return cell.panel != nullptr ? cell.panel->stated_share.value_or(run.share) : run.share;
 }
 
 // The keys that vary, each once.
-std::vector<const Key*> varied_keys(const Spec& spec) {
-  std::vector<const Key*> result;
-  const auto add = [&](const Key* key) {
+std::vector<const assembly::Key*> varied_keys(const Spec& spec) {
+  std::vector<const assembly::Key*> result;
+  const auto add = [&](const assembly::Key* key) {
     if (std::ranges::find(result, key) == result.end()) result.push_back(key);
   };
   for (const Variant& panel : spec.panels) {
@@ -141,11 +141,12 @@ std::vector<const Key*> varied_keys(const Spec& spec) {
   return result;
 }
 
-std::vector<std::pair<std::string, std::string>> settings_of(const std::vector<const Key*>& keys,
-                                                             const RunSpec& run) {
+std::vector<std::pair<std::string, std::string>> settings_of(
+    const std::vector<const assembly::Key*>& keys, const assembly::RunSpec& run) {
   std::vector<std::pair<std::string, std::string>> settings;
   settings.reserve(keys.size());
-  for (const Key* key : keys) settings.emplace_back(key->name, to_plain_text(key->get(run)));
+  for (const assembly::Key* key : keys)
+    settings.emplace_back(key->name, assembly::to_plain_text(key->get(run)));
   return settings;
 }
 
@@ -165,12 +166,12 @@ Status check_run_count(const Spec& spec) {
 Result<std::vector<PlannedRun>> expand(const Spec& spec) {
   BALLAST_TRY_STATUS(check_run_count(spec));
   const std::vector<Variant> curves = spec.curves.empty() ? std::vector<Variant>(1) : spec.curves;
-  const std::vector<const Key*> varied = varied_keys(spec);
+  const std::vector<const assembly::Key*> varied = varied_keys(spec);
   std::vector<PlannedRun> runs;
   std::set<std::string> names;
   for (const Cell& cell : cells_of(spec)) {
     for (const Variant& curve : curves) {
-      BALLAST_TRY(const RunSpec run, make_run(spec, cell, curve));
+      BALLAST_TRY(const assembly::RunSpec run, make_run(spec, cell, curve));
       PlannedRun planned{.run = run,
                          .name = make_unique(names, run_name(spec, cell, curve)),
                          .panel = fmt::format("{}", fmt::join(cell.parts(" = "), ", ")),
@@ -186,10 +187,11 @@ Result<std::vector<PlannedRun>> expand(const Spec& spec) {
   return runs;
 }
 
-std::string fingerprint(const RunSpec& run, std::uint64_t seed) {
+std::string fingerprint(const assembly::RunSpec& run, std::uint64_t seed) {
   std::string text = fmt::format("seed = {}\n", seed);
-  for (const Key& key : keys()) {
-    if (key.is_of_run()) text += fmt::format("{} = {}\n", key.name, to_toml(key.get(run)));
+  for (const assembly::Key& key : assembly::keys()) {
+    if (key.is_of_run())
+      text += fmt::format("{} = {}\n", key.name, assembly::to_toml(key.get(run)));
   }
   return fmt::format("{:016x}", fnv1a(text));
 }

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "ballast/assembly/run_spec.h"
 #include "ballast/base/error.h"
-#include "ballast/experiment/run_spec.h"
 #include "ballast/experiment/spec.h"
 
 namespace ballast::experiment {
@@ -17,7 +17,7 @@ namespace ballast::experiment {
 inline constexpr std::size_t kRunsMax = 10'000;
 
 struct PlannedRun {
-  RunSpec run;  // resolved and valid
+  assembly::RunSpec run;  // resolved and valid
   std::uint64_t seed = 0;
   // Short, shared only with the same run under other seeds, and good as the name of a file: the
   // labels of curve and panel and the grid's values, or else the specification's name. Depends on
@@ -42,6 +42,6 @@ Result<std::vector<PlannedRun>> expand(const Spec& spec);
 // What a run depends on, as 16 hexadecimal digits: equal for equal values of all keys and the seed.
 // The content of files is not part of it. Stable between machines and versions, as long as no key
 // is added.
-std::string fingerprint(const RunSpec& run, std::uint64_t seed);
+std::string fingerprint(const assembly::RunSpec& run, std::uint64_t seed);
 
 }  // namespace ballast::experiment

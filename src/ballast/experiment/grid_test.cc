@@ -196,14 +196,14 @@ TEST(Grid, TakesTheModelOfTheDataSet) {
 }
 
 TEST(Resolve, OwnDataTakesSoftmaxAndOwnModelsTakeTorch) {
-  RunSpec own;
-  own.data = kDataFromFiles;
+  assembly::RunSpec own;
+  own.data = assembly::kDataFromFiles;
   EXPECT_EQ(resolve(own).model, "softmax");
-  EXPECT_EQ(resolve(own).engine, Engine::kNative);
+  EXPECT_EQ(resolve(own).engine, assembly::Engine::kNative);
 
   own.model = "net.pt";
   EXPECT_EQ(resolve(own).model, "net.pt");
-  EXPECT_EQ(resolve(own).engine, Engine::kTorch);
+  EXPECT_EQ(resolve(own).engine, assembly::Engine::kTorch);
 }
 
 TEST(Grid, NamesAreGoodForFilesAndDiffer) {
@@ -266,7 +266,7 @@ TEST(Grid, IsTheSameForTheResolvedText) {
 
 // FNV-1a of the lines "seed = 1", "updates = 3750", ..., "ball_radius = 1.0", worked out elsewhere.
 // A new key or default changes it, and finished runs are then run again.
-TEST(Fingerprint, IsStable) { EXPECT_EQ(fingerprint(RunSpec(), 1), "21890ecc243f08e0"); }
+TEST(Fingerprint, IsStable) { EXPECT_EQ(fingerprint(assembly::RunSpec(), 1), "21890ecc243f08e0"); }
 
 TEST(Fingerprint, DoesNotDependOnClaimsAndStatedShares) {
   constexpr std::string_view kTables = "[[panel]]\nlabel = \"p\"\n[[curve]]\nlabel = \"a\"\n";
@@ -278,8 +278,8 @@ TEST(Fingerprint, DoesNotDependOnClaimsAndStatedShares) {
 }
 
 TEST(Fingerprint, ChangesWithEveryKeyAndTheSeed) {
-  std::set<std::string> seen = {fingerprint(RunSpec(), 1)};
-  EXPECT_TRUE(seen.insert(fingerprint(RunSpec(), 2)).second);
+  std::set<std::string> seen = {fingerprint(assembly::RunSpec(), 1)};
+  EXPECT_TRUE(seen.insert(fingerprint(assembly::RunSpec(), 2)).second);
   for (const std::string_view line :
        {"workers = 8", "share = 0.41", "beta = \"1/k\"", "rule = \"mean\"", "augment = false",
         "eta_decay_after = [1]", "trace = \"a\"", "reply = \"newest\""}) {

@@ -71,7 +71,7 @@ TEST(PaperSettings, PanelsAreThoseOfTheCaptionsAtTheShareStatedAndAtTheShareRun)
   std::set<Cell> found;
   for (const FigureSetting& figure : kFigures) {
     for (const PlannedRun& planned : plan_of(figure.figure)) {
-      const RunSpec& run = planned.run;
+      const assembly::RunSpec& run = planned.run;
       found.insert({figure.figure, run.attack, planned.stated_share, run.share, run.byzantine});
     }
   }
@@ -82,12 +82,12 @@ TEST(PaperSettings, WorkersArrivalsDataAndBatchAreThoseOfThePaper) {
   for (const FigureSetting& figure : kFigures) {
     SCOPED_TRACE(figure.figure);
     for (const PlannedRun& planned : plan_of(figure.figure)) {
-      const RunSpec& run = planned.run;
+      const assembly::RunSpec& run = planned.run;
       EXPECT_EQ(run.data, figure.data);
       EXPECT_EQ(run.workers, figure.workers);
       EXPECT_EQ(run.arrivals, figure.arrivals);
       EXPECT_EQ(run.batch, figure.batch);
-      EXPECT_EQ(run.partition, PartitionKind::kShared);
+      EXPECT_EQ(run.partition, assembly::PartitionKind::kShared);
       EXPECT_TRUE(run.augment);
     }
   }
@@ -97,29 +97,30 @@ TEST(PaperSettings, OptimizationIsThatOfTheAppendix) {
   for (const FigureSetting& figure : kFigures) {
     SCOPED_TRACE(figure.figure);
     for (const PlannedRun& planned : plan_of(figure.figure)) {
-      const RunSpec& run = planned.run;
+      const assembly::RunSpec& run = planned.run;
       EXPECT_EQ(run.eta, 0.01);
       EXPECT_TRUE(run.eta_decay_after.empty());
       EXPECT_EQ(run.beta, std::optional(0.25));
-      EXPECT_EQ(run.alpha, Alpha::kConstant);
+      EXPECT_EQ(run.alpha, assembly::Alpha::kConstant);
       EXPECT_EQ(run.gamma, 0.1);
       EXPECT_EQ(run.momentum, 0.9);
-      EXPECT_EQ(run.projection, ProjectionKind::kNone);
+      EXPECT_EQ(run.projection, assembly::ProjectionKind::kNone);
       // Algorithm 2: the sender gets x_t, no update is too old, senders are drawn.
-      EXPECT_EQ(run.reply, Reply::kPaper);
+      EXPECT_EQ(run.reply, assembly::Reply::kPaper);
       EXPECT_EQ(run.staleness_max, 0u);
-      EXPECT_EQ(run.clock, Clock::kDraw);
+      EXPECT_EQ(run.clock, assembly::Clock::kDraw);
     }
   }
 }
 
 TEST(PaperSettings, OnlyFiguresFourAndSevenCompareOptimizers) {
   for (const FigureSetting& figure : kFigures) {
-    std::set<Optimizer> found;
+    std::set<assembly::Optimizer> found;
     for (const PlannedRun& planned : plan_of(figure.figure)) found.insert(planned.run.optimizer);
     const bool compares = figure.figure == 4 || figure.figure == 7;
-    const std::set<Optimizer> all = {Optimizer::kMu2, Optimizer::kMomentum, Optimizer::kSgd};
-    EXPECT_EQ(found, compares ? all : std::set{Optimizer::kMu2}) << figure.figure;
+    const std::set<assembly::Optimizer> all = {
+        assembly::Optimizer::kMu2, assembly::Optimizer::kMomentum, assembly::Optimizer::kSgd};
+    EXPECT_EQ(found, compares ? all : std::set{assembly::Optimizer::kMu2}) << figure.figure;
   }
 }
 
@@ -177,7 +178,7 @@ TEST(PaperSettings, LayersAreThoseOfTheTable) {
     const std::string name = std::string_view(figure.data) == "mnist" ? "mnist-cnn" : "cifar10-cnn";
     for (const PlannedRun& planned : plan_of(figure.figure)) {
       EXPECT_EQ(planned.run.model, name) << figure.figure;
-      EXPECT_EQ(planned.run.engine, Engine::kNative);
+      EXPECT_EQ(planned.run.engine, assembly::Engine::kNative);
     }
   }
 }

@@ -22,7 +22,8 @@ std::shared_ptr<const data::Dataset> black_images(const data::Shape& shape) {
 // Eight of seventeen hold less than 0.48 only if all seventeen are there.
 TEST(Quorum, ARunIsEvaluatedBeforeItIsReached) {
   const data::Shape shape{.channels = 1, .height = 28, .width = 28};
-  PlannedRun planned{.run = RunSpec(), .seed = 1, .name = "run", .panel = "", .curve = ""};
+  PlannedRun planned{
+      .run = assembly::RunSpec(), .seed = 1, .name = "run", .panel = "", .curve = ""};
   planned.run.model = "mnist-cnn";
   planned.run.workers = 17;
   planned.run.byzantine = 8;

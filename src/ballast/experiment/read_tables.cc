@@ -16,41 +16,44 @@ constexpr std::array<std::string_view, 5> kClaimKeys = {kTextKey, kBetterKey, kW
 
 }  // namespace
 
-Result<const TomlNode::List*> SpecReader::tables_of(const TomlEntry& tables) const {
-  const auto* nodes = std::get_if<TomlNode::List>(&tables.node.value);
+Result<const assembly::TomlNode::List*> SpecReader::tables_of(
+    const assembly::TomlEntry& tables) const {
+  const auto* nodes = std::get_if<assembly::TomlNode::List>(&tables.node.value);
   if (nodes != nullptr && nodes->size() <= kTablesMax) return nodes;
   return error_at(origin(tables.key, tables.line, tables.node),
                   fmt::format("must be at most {} tables: [[{}]]", kTablesMax, tables.key));
 }
 
-Result<const TomlNode::Table*> SpecReader::entries_of(std::string_view kind,
-                                                      const TomlNode& node) const {
-  if (const auto* entries = std::get_if<TomlNode::Table>(&node.value)) return entries;
+Result<const assembly::TomlNode::Table*> SpecReader::entries_of(
+    std::string_view kind, const assembly::TomlNode& node) const {
+  if (const auto* entries = std::get_if<assembly::TomlNode::Table>(&node.value)) return entries;
   return error_at(origin(kind, node.line, node), fmt::format("must be a table: [[{}]]", kind));
 }
 
-Result<std::string> SpecReader::read_label(const TomlEntry& entry) const {
+Result<std::string> SpecReader::read_label(const assembly::TomlEntry& entry) const {
   const std::string place = origin(entry.key, entry.line, entry.node);
-  auto value = read_value(Key{.name = entry.key, .type = KeyType::kText, .help = ""}, entry.node);
+  auto value = assembly::read_value(
+      assembly::Key{.name = entry.key, .type = assembly::KeyType::kText, .help = ""}, entry.node);
   if (!value) return error_at(place, value.error());
   std::string label = std::get<std::string>(std::move(*value));
   BALLAST_TRY_STATUS(check_length(label, place));
   return label;
 }
 
-Result<double> SpecReader::read_real(const TomlEntry& entry) const {
-  const auto value =
-      read_value(Key{.name = entry.key, .type = KeyType::kNumber, .help = ""}, entry.node);
+Result<double> SpecReader::read_real(const assembly::TomlEntry& entry) const {
+  const auto value = assembly::read_value(
+      assembly::Key{.name = entry.key, .type = assembly::KeyType::kNumber, .help = ""}, entry.node);
   if (!value) return error_at(origin(entry.key, entry.line, entry.node), value.error());
   return std::get<double>(*value);
 }
 
-Status SpecReader::read_variants(std::vector<Variant>& variants, const TomlEntry& tables) const {
-  BALLAST_TRY(const TomlNode::List* nodes, tables_of(tables));
-  for (const TomlNode& node : *nodes) {
+Status SpecReader::read_variants(std::vector<Variant>& variants,
+                                 const assembly::TomlEntry& tables) const {
+  BALLAST_TRY(const assembly::TomlNode::List* nodes, tables_of(tables));
+  for (const assembly::TomlNode& node : *nodes) {
     BALLAST_TRY(Variant variant, read_variant(tables.key, node));
     if (std::ranges::find(variants, variant.label, &Variant::label) != variants.end()) {
-      const TomlNode label{.line = node.line, .value = variant.label};
+      const assembly::TomlNode label{.line = node.line, .value = variant.label};
       return error_at(origin(kLabelKey, node.line, label),
                       fmt::format("another {} has this label", tables.key));
     }
@@ -59,10 +62,11 @@ Status SpecReader::read_variants(std::vector<Variant>& variants, const TomlEntry
   return {};
 }
 
-Result<Variant> SpecReader::read_variant(std::string_view kind, const TomlNode& node) const {
-  BALLAST_TRY(const TomlNode::Table* entries, entries_of(kind, node));
+Result<Variant> SpecReader::read_variant(std::string_view kind,
+                                         const assembly::TomlNode& node) const {
+  BALLAST_TRY(const assembly::TomlNode::Table* entries, entries_of(kind, node));
   Variant variant;
-  for (const TomlEntry& entry : *entries) {
+  for (const assembly::TomlEntry& entry : *entries) {
     if (entry.key == kStatedShareKey && kind == kPanelKey) {
       BALLAST_TRY(variant.stated_share, read_real(entry));
     } else {
@@ -73,7 +77,7 @@ Result<Variant> SpecReader::read_variant(std::string_view kind, const TomlNode& 
   return error_at(origin(kind, node.line, node), "needs a label = \"TEXT\"");
 }
 
-Status SpecReader::read_into(Variant& variant, const TomlEntry& entry) const {
+Status SpecReader::read_into(Variant& variant, const assembly::TomlEntry& entry) const {
   if (entry.key == kLabelKey) {
     BALLAST_TRY(variant.label, read_label(entry));
     return {};
@@ -84,20 +88,21 @@ Status SpecReader::read_into(Variant& variant, const TomlEntry& entry) const {
   return {};
 }
 
-Status SpecReader::read_claims(std::vector<Claim>& claims, const TomlEntry& tables) const {
-  BALLAST_TRY(const TomlNode::List* nodes, tables_of(tables));
-  for (const TomlNode& node : *nodes) {
+Status SpecReader::read_claims(std::vector<Claim>& claims,
+                               const assembly::TomlEntry& tables) const {
+  BALLAST_TRY(const assembly::TomlNode::List* nodes, tables_of(tables));
+  for (const assembly::TomlNode& node : *nodes) {
     BALLAST_TRY(Claim claim, read_claim(node));
     claims.push_back(std::move(claim));
   }
   return {};
 }
 
-Result<Claim> SpecReader::read_claim(const TomlNode& node) const {
-  BALLAST_TRY(const TomlNode::Table* entries, entries_of(kClaimKey, node));
+Result<Claim> SpecReader::read_claim(const assembly::TomlNode& node) const {
+  BALLAST_TRY(const assembly::TomlNode::Table* entries, entries_of(kClaimKey, node));
   Claim claim;
   claim.origin = origin(kClaimKey, node.line, node);
-  for (const TomlEntry& entry : *entries) BALLAST_TRY_STATUS(read_into(claim, entry));
+  for (const assembly::TomlEntry& entry : *entries) BALLAST_TRY_STATUS(read_into(claim, entry));
   if (claim.within && (claim.margin != 0.0 || !(*claim.within >= 0.0))) {
     return error_at(claim.origin, "takes a margin, or within = POINTS from 0: on par, either way");
   }
@@ -105,7 +110,7 @@ Result<Claim> SpecReader::read_claim(const TomlNode& node) const {
   return error_at(claim.origin, "needs a text, and as better and worse the labels of two curves");
 }
 
-Status SpecReader::read_into(Claim& claim, const TomlEntry& entry) const {
+Status SpecReader::read_into(Claim& claim, const assembly::TomlEntry& entry) const {
   if (entry.key == kMarginKey) {
     BALLAST_TRY(claim.margin, read_real(entry));
     return {};
@@ -116,7 +121,7 @@ Status SpecReader::read_into(Claim& claim, const TomlEntry& entry) const {
   }
   if (std::ranges::find(kClaimKeys, entry.key) == kClaimKeys.end()) {
     return error_at(origin(entry.key, entry.line, entry.node),
-                    "a key of a claim " + one_of_text(entry.key, kClaimKeys));
+                    "a key of a claim " + assembly::one_of_text(entry.key, kClaimKeys));
   }
   BALLAST_TRY(std::string text, read_label(entry));
   (entry.key == kTextKey     ? claim.text

@@ -147,7 +147,8 @@ std::string setting_text(const Spec& spec) {
   return fmt::format(
       "{} workers, arrivals {}, batches of {}, {} updates, {} {}. Lines are means over the "
       "seeds, bands one standard deviation.",
-      spec.base.workers, to_plain_text(find_key("arrivals").value()->get(spec.base)),
+      spec.base.workers,
+      assembly::to_plain_text(assembly::find_key("arrivals").value()->get(spec.base)),
       spec.base.batch, spec.base.updates, spec.seeds.size(),
       spec.seeds.size() == 1 ? "seed" : "seeds");
 }

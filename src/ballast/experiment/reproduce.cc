@@ -25,7 +25,8 @@ std::filesystem::path figure_folder(const Figure& figure, const ReproduceOptions
 }
 
 // Expands the figures and loads what they need.
-Result<std::vector<Plan>> prepare(const std::vector<Figure>& figures, Materials& materials) {
+Result<std::vector<Plan>> prepare(const std::vector<Figure>& figures,
+                                  assembly::Materials& materials) {
   std::vector<Plan> plans;
   for (const Figure& figure : figures) {
     BALLAST_TRY(Plan plan, expand(figure.spec));
@@ -42,7 +43,8 @@ Result<std::vector<Plan>> prepare(const std::vector<Figure>& figures, Materials&
 }
 
 // The other figures' folders are passed along because some runs stand in two figures.
-Result<RunnerResult> run_figure(const Figure& figure, const Plan& plan, Materials& materials,
+Result<RunnerResult> run_figure(const Figure& figure, const Plan& plan,
+                                assembly::Materials& materials,
                                 const std::vector<std::filesystem::path>& others,
                                 const ReproduceOptions& options) {
   return run_all(figure.spec, {.folder = figure_folder(figure, options),
@@ -93,7 +95,7 @@ Status write_results(const std::vector<FigureResult>& figures, const ReproduceOp
 
 Result<ReproduceResult> reproduce(const std::vector<Figure>& figures,
                                   const ReproduceOptions& options) {
-  Materials materials;
+  assembly::Materials materials;
   BALLAST_TRY(const std::vector<Plan> plans, prepare(figures, materials));
   std::uint64_t updates = 0;
   for (const Plan& plan : plans) updates += updates_of(plan);

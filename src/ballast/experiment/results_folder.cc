@@ -21,7 +21,7 @@ constexpr std::size_t kValueCharactersMax = 60;
 
 std::string shown(std::string text) {
   if (text.size() > kValueCharactersMax) text = text.substr(0, kValueCharactersMax) + "...";
-  return to_printable(text);
+  return assembly::to_printable(text);
 }
 
 // The runs of the folder that do not belong to the specification.
@@ -43,15 +43,16 @@ std::string told_by(const fs::path& folder, const Spec& spec) {
 
 std::string difference_of(const Spec& there, const Spec& here) {
   std::vector<std::string> differences;
-  const auto note = [&](std::string_view key, const Value& left, const Value& right) {
+  const auto note = [&](std::string_view key, const assembly::Value& left,
+                        const assembly::Value& right) {
     if (left == right) return;
-    differences.push_back(
-        fmt::format("{} = {} there, {} here", key, shown(to_toml(left)), shown(to_toml(right))));
+    differences.push_back(fmt::format("{} = {} there, {} here", key, shown(assembly::to_toml(left)),
+                                      shown(assembly::to_toml(right))));
   };
-  for (const Key& key : keys()) {
+  for (const assembly::Key& key : assembly::keys()) {
     if (key.is_of_run()) note(key.name, key.get(there.base), key.get(here.base));
   }
-  note("seeds", Value(there.seeds), Value(here.seeds));
+  note("seeds", assembly::Value(there.seeds), assembly::Value(here.seeds));
   if (there.panels != here.panels) differences.emplace_back("other [[panel]] tables");
   if (there.grid != here.grid) differences.emplace_back("another [grid]");
   if (there.curves != here.curves) differences.emplace_back("other [[curve]] tables");
@@ -71,8 +72,8 @@ Status check_results_folder(const fs::path& folder, const Spec& spec,
       fmt::format("{} holds {} {} with other settings{}{}; name another folder with --out, or "
                   "replace them with "
                   "--force",
-                  to_printable(folder.string()), others.size(), others.size() == 1 ? "run" : "runs",
-                  difference.empty() ? "" : ": ", difference));
+                  assembly::to_printable(folder.string()), others.size(),
+                  others.size() == 1 ? "run" : "runs", difference.empty() ? "" : ": ", difference));
 }
 
 Status remove_other_runs(const fs::path& folder, const std::set<std::string>& fingerprints) {

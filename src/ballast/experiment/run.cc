@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "ballast/experiment/assembly.h"
+#include "ballast/assembly/parts.h"
 #include "ballast/experiment/explain.h"
 #include "ballast/sim/cluster.h"
 
@@ -35,7 +35,7 @@ constexpr std::uint64_t kProgressStep = 10;
 class Recorder final : public sim::Observer {
  public:
   // Without an explainer nothing is explained.
-  Recorder(const RunSpec& run, const learn::Model& model, worker::Evaluator& evaluator,
+  Recorder(const assembly::RunSpec& run, const learn::Model& model, worker::Evaluator& evaluator,
            Explainer* explainer, const RunOptions& options, records::RunRecord& record)
       : run_(run),
         model_(model),
@@ -126,7 +126,7 @@ class Recorder final : public sim::Observer {
     return evaluation;
   }
 
-  const RunSpec& run_;
+  const assembly::RunSpec& run_;
   const learn::Model& model_;
   worker::Evaluator& evaluator_;
   Explainer* explainer_;
@@ -154,20 +154,20 @@ records::RunRecord record_of(const PlannedRun& planned) {
 
 }  // namespace
 
-Result<FinishedRun> run_one(const PlannedRun& planned, const Material& material,
+Result<FinishedRun> run_one(const PlannedRun& planned, const assembly::Material& material,
                             const RunOptions& options) {
   const SteadyClock::time_point start = SteadyClock::now();
-  const RunSpec& run = planned.run;
-  BALLAST_TRY(auto server, make_server(run, planned.seed, *material.model));
-  BALLAST_TRY(const auto training, training_data(run, planned.seed, material.data));
+  const assembly::RunSpec& run = planned.run;
+  BALLAST_TRY(auto server, assembly::make_server(run, planned.seed, *material.model));
+  BALLAST_TRY(const auto training, assembly::training_data(run, planned.seed, material.data));
   BALLAST_TRY(const auto source, material.model->make_source(training));
   BALLAST_TRY(const auto evaluator, material.model->make_evaluator(material.data.test));
-  BALLAST_TRY(const auto attack, make_run_attack(run));
-  BALLAST_TRY(const auto arrivals, make_arrivals(run, planned.seed));
+  BALLAST_TRY(const auto attack, assembly::make_run_attack(run));
+  BALLAST_TRY(const auto arrivals, assembly::make_arrivals(run, planned.seed));
 
   std::optional<Explainer> explainer;
   if (options.explains) {
-    BALLAST_TRY(explainer, Explainer::make(run.rule, population(run)));
+    BALLAST_TRY(explainer, Explainer::make(run.rule, assembly::population(run)));
   }
 
   FinishedRun finished{.record = record_of(planned)};
@@ -176,8 +176,8 @@ Result<FinishedRun> run_one(const PlannedRun& planned, const Material& material,
   const std::vector<worker::GradientSource*> sources(run.workers, source.get());
   sim::Observer* const observers[] = {&recorder};
   const auto result = sim::run(
-      {.workers = population(run),
-       .estimator = estimator_options(run),
+      {.workers = assembly::population(run),
+       .estimator = assembly::estimator_options(run),
        .seed = planned.seed,
        .threads = options.threads,
        .stop = options.stop},

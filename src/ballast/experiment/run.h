@@ -7,9 +7,9 @@
 #include <functional>
 #include <vector>
 
+#include "ballast/assembly/materials.h"
 #include "ballast/base/error.h"
 #include "ballast/experiment/grid.h"
-#include "ballast/experiment/materials.h"
 #include "ballast/records/records.h"
 
 namespace ballast::experiment {
@@ -37,7 +37,7 @@ struct FinishedRun {
 //
 // Determinism: a function of the planned run, whatever the number of threads; only the seconds
 // differ.
-Result<FinishedRun> run_one(const PlannedRun& planned, const Material& material,
+Result<FinishedRun> run_one(const PlannedRun& planned, const assembly::Material& material,
                             const RunOptions& options = {});
 
 }  // namespace ballast::experiment

@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "ballast/experiment/model_file.h"
+#include "ballast/assembly/model_file.h"
 #include "ballast/experiment/results_folder.h"
 #include "ballast/experiment/run.h"
 #include "ballast/files/text_file.h"
@@ -190,7 +190,7 @@ class Runner {
   Status run_planned(std::size_t i, std::size_t threads) {
     const PlannedRun& planned = plan_[i];
     const double started = options_.wall_time();
-    BALLAST_TRY(const Material material, materials_.get(planned.run));
+    BALLAST_TRY(const assembly::Material material, materials_.get(planned.run));
     BALLAST_TRY(FinishedRun finished,
                 run_one(planned, material,
                         {.threads = threads,
@@ -203,8 +203,8 @@ class Runner {
                              }}));
     if (finished.record.status != records::RunStatus::kInterrupted) {
       if (keeps_model(i)) {
-        BALLAST_TRY_STATUS(write_model(
-            model_path(i), *material.model, input_of(*material.data.train),
+        BALLAST_TRY_STATUS(assembly::write_model(
+            model_path(i), *material.model, assembly::input_of(*material.data.train),
             {finished.model, finished.statistics}, {.run = planned.name, .seed = planned.seed}));
       }
       BALLAST_TRY_STATUS(records::write_run_file(runs_folder(), finished.record));
@@ -239,7 +239,8 @@ class Runner {
     BALLAST_TRY_STATUS(records::write_metrics(options_.folder / "metrics.csv", result.records));
     BALLAST_TRY_STATUS(records::write_summary(options_.folder / "summary.json", result.records));
     if (records_[0] && records_[0]->status != records::RunStatus::kInterrupted) {
-      BALLAST_TRY_STATUS(copy_model(model_path(0), options_.folder / "model.safetensors"));
+      BALLAST_TRY_STATUS(
+          assembly::copy_model(model_path(0), options_.folder / "model.safetensors"));
     }
     if (std::ranges::all_of(result.records,
                             [](const records::RunRecord& r) { return r.evaluations.empty(); }))
@@ -260,8 +261,8 @@ class Runner {
   const Spec& spec_;
   const RunnerOptions& options_;
   const Plan plan_;
-  Materials own_materials_;
-  Materials& materials_;
+  assembly::Materials own_materials_;
+  assembly::Materials& materials_;
   std::vector<std::optional<records::RunRecord>> records_;
   std::optional<records::MetricsWriter> metrics_;
   std::vector<std::size_t> open_;
@@ -289,7 +290,7 @@ Result<Part> parse_part(std::string_view text) {
   }
   return invalid_argument(fmt::format(
       "--part {}: write it as 3/16, the third of sixteen parts; there are at most {} parts",
-      to_printable(text), kRunsMax));
+      assembly::to_printable(text), kRunsMax));
 }
 
 Result<RunnerResult> run_all(const Spec& spec, const RunnerOptions& options) {

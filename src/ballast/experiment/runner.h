@@ -15,9 +15,9 @@
 #include <string_view>
 #include <vector>
 
+#include "ballast/assembly/materials.h"
 #include "ballast/base/error.h"
 #include "ballast/experiment/grid.h"
-#include "ballast/experiment/materials.h"
 #include "ballast/experiment/spec.h"
 #include "ballast/records/records.h"
 
@@ -53,7 +53,7 @@ struct RunnerOptions {
   // whose model is kept.
   std::vector<std::filesystem::path> other_folders = {};
   // Data sets and models that several specifications share. Borrowed; none: its own.
-  Materials* materials = nullptr;
+  assembly::Materials* materials = nullptr;
   // Looked at between two updates; true ends the runs early. Borrowed.
   const std::atomic<bool>* stop = nullptr;
   // Seconds since 1970, for TensorBoard, which shows when a run began.

@@ -15,11 +15,11 @@
 namespace ballast::experiment {
 namespace {
 
-bool sets(const Variant& variant, const Key* key) {
+bool sets(const Variant& variant, const assembly::Key* key) {
   return std::ranges::find(variant.settings, key, &Setting::key) != variant.settings.end();
 }
 
-bool all_set(const std::vector<Variant>& variants, const Key* key) {
+bool all_set(const std::vector<Variant>& variants, const assembly::Key* key) {
   return !variants.empty() &&
          std::ranges::all_of(variants, [&](const Variant& variant) { return sets(variant, key); });
 }
@@ -31,7 +31,8 @@ Status check_not_in(const std::vector<Variant>& variants, std::string_view kind,
     if (!sets(variant, setting.key)) continue;
     return error_at(setting.origin,
                     fmt::format("the {} {} sets {} too; keep one of the two", kind,
-                                to_shown_text(to_quoted(variant.label)), setting.key->name));
+                                assembly::to_shown_text(assembly::to_quoted(variant.label)),
+                                setting.key->name));
   }
   return {};
 }
@@ -51,16 +52,16 @@ std::string label_hint(const std::string& label, std::span<const std::string_vie
   const auto nearest =
       label.size() <= kMisspeltCharactersMax ? nearest_word(label, labels) : std::nullopt;
   if (!nearest) return "name the label of a [[curve]]";
-  return fmt::format("did you mean {}?", to_shown_text(to_quoted(*nearest)));
+  return fmt::format("did you mean {}?", assembly::to_shown_text(assembly::to_quoted(*nearest)));
 }
 
 Status check_claimed(const Spec& spec, const Claim& claim, const std::string& label) {
   std::vector<std::string_view> labels;
   for (const Variant& curve : spec.curves) labels.push_back(curve.label);
   if (std::ranges::find(labels, label) != labels.end()) return {};
-  return error_at(claim.origin,
-                  fmt::format("there is no curve {}; {}", to_shown_text(to_quoted(label)),
-                              label_hint(label, labels)));
+  return error_at(claim.origin, fmt::format("there is no curve {}; {}",
+                                            assembly::to_shown_text(assembly::to_quoted(label)),
+                                            label_hint(label, labels)));
 }
 
 Status check_claims(const Spec& spec) {
@@ -83,33 +84,33 @@ std::string_view trimmed(std::string_view text) {
 }
 
 // The value of an override as TOML, or nothing if it is not one value.
-std::optional<TomlNode> parse_value(std::string_view value) {
-  auto table = parse_toml(fmt::format("value = {}", value), "");
+std::optional<assembly::TomlNode> parse_value(std::string_view value) {
+  auto table = assembly::parse_toml(fmt::format("value = {}", value), "");
   if (!table || table->size() != 1 || table->front().key != "value") return std::nullopt;
   return std::move(table->front().node);
 }
 
 bool wants_text(std::string_view name) {
-  const auto key = find_key(name);
+  const auto key = assembly::find_key(name);
   if (!key) return false;
-  const KeyType type = (*key)->type;
-  return type == KeyType::kText || type == KeyType::kWord || type == KeyType::kPath ||
-         type == KeyType::kExpression;
+  const assembly::KeyType type = (*key)->type;
+  return type == assembly::KeyType::kText || type == assembly::KeyType::kWord ||
+         type == assembly::KeyType::kPath || type == assembly::KeyType::kExpression;
 }
 
 // `grid.key` becomes the table that the file would have.
-TomlEntry to_entry(std::string_view key, TomlNode node) {
+assembly::TomlEntry to_entry(std::string_view key, assembly::TomlNode node) {
   const std::string prefix = fmt::format("{}.", kGridKey);
   if (!key.starts_with(prefix)) {
     return {.key = std::string(key), .line = 0, .node = std::move(node)};
   }
-  TomlNode::Table grid;
+  assembly::TomlNode::Table grid;
   grid.push_back(
       {.key = std::string(key.substr(prefix.size())), .line = 0, .node = std::move(node)});
   return {.key = std::string(kGridKey), .line = 0, .node = {.line = 0, .value = std::move(grid)}};
 }
 
-Result<TomlEntry> parse_assignment(std::string_view assignment, std::string_view origin) {
+Result<assembly::TomlEntry> parse_assignment(std::string_view assignment, std::string_view origin) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string_view::npos) return error_at(origin, "must have the form key=value");
   const std::string_view key = trimmed(assignment.substr(0, equals));
@@ -119,14 +120,14 @@ Result<TomlEntry> parse_assignment(std::string_view assignment, std::string_view
   }
   auto node = parse_value(text);
   const bool is_text = node && std::holds_alternative<std::string>(node->value);
-  if (!node || (wants_text(key) && !is_text)) node = parse_value(to_quoted(text));
+  if (!node || (wants_text(key) && !is_text)) node = parse_value(assembly::to_quoted(text));
   if (!node) return error_at(origin, "the value must be UTF-8 text");
   return to_entry(key, std::move(*node));
 }
 
 // What the override fixes is no longer varied, and must not be hidden by panels or curves.
 Status make_effective(Spec& spec, std::string_view name, std::string_view origin) {
-  const auto key = find_key(name);
+  const auto key = assembly::find_key(name);
   if (!key) return {};  // grid.KEY
   std::erase_if(spec.grid, [&](const Axis& axis) { return axis.key == *key; });
   const bool is_in_panels = all_set(spec.panels, *key);
@@ -161,19 +162,19 @@ bool operator==(const Spec& left, const Spec& right) {
          left.claims == right.claims;
 }
 
-void apply(const Setting& setting, RunSpec& run, Origins& origins) {
+void apply(const Setting& setting, assembly::RunSpec& run, assembly::Origins& origins) {
   setting.key->set(run, setting.value);
   origins.by_key.insert_or_assign(std::string(setting.key->name), setting.origin);
 }
 
 Result<Spec> parse_spec(std::string_view text, const std::filesystem::path& file) {
-  BALLAST_TRY(const TomlNode::Table table, parse_toml(text, file.string()));
+  BALLAST_TRY(const assembly::TomlNode::Table table, assembly::parse_toml(text, file.string()));
   Spec spec;
   spec.name = file.stem().string();
   spec.origins.file = file.string();
   const SpecReader reader(
       {.file = file.string(), .override_text = "", .folder = to_absolute(file).parent_path()});
-  for (const TomlEntry& entry : table) BALLAST_TRY_STATUS(reader.read(spec, entry));
+  for (const assembly::TomlEntry& entry : table) BALLAST_TRY_STATUS(reader.read(spec, entry));
   BALLAST_TRY_STATUS(check_grid_is_alone(spec));
   BALLAST_TRY_STATUS(check_claims(spec));
   return spec;
@@ -186,8 +187,8 @@ Result<Spec> read_spec(const std::filesystem::path& file) {
 }
 
 Status apply_override(Spec& spec, std::string_view assignment) {
-  const std::string origin = fmt::format("--set {}", to_shown_text(assignment));
-  BALLAST_TRY(const TomlEntry entry, parse_assignment(assignment, origin));
+  const std::string origin = fmt::format("--set {}", assembly::to_shown_text(assignment));
+  BALLAST_TRY(const assembly::TomlEntry entry, parse_assignment(assignment, origin));
   Spec changed = spec;
   const SpecReader reader(
       {.file = "", .override_text = origin, .folder = to_absolute(".").lexically_normal()});

@@ -29,10 +29,10 @@
 #include <string_view>
 #include <vector>
 
+#include "ballast/assembly/keys.h"
+#include "ballast/assembly/run_spec.h"
+#include "ballast/assembly/validate.h"
 #include "ballast/base/error.h"
-#include "ballast/experiment/keys.h"
-#include "ballast/experiment/run_spec.h"
-#include "ballast/experiment/validate.h"
 
 namespace ballast::experiment {
 
@@ -43,14 +43,14 @@ inline constexpr std::size_t kTablesMax = 1000;     // of [[panel]], [[curve]] o
 
 // One key set to one value, and by what: see Origins.
 struct Setting {
-  const Key* key = nullptr;
-  Value value;
+  const assembly::Key* key = nullptr;
+  assembly::Value value;
   std::string origin;
 };
 
 // One key of the grid; its settings are the values it takes, at least one, all different.
 struct Axis {
-  const Key* key = nullptr;
+  const assembly::Key* key = nullptr;
   std::vector<Setting> choices;
 };
 
@@ -79,13 +79,13 @@ struct Claim {
 // each table; claims name curves. What a curve sets wins over its panel.
 struct Spec {
   std::string name;
-  std::vector<std::uint64_t> seeds = default_seeds();
-  RunSpec base;
+  std::vector<std::uint64_t> seeds = assembly::default_seeds();
+  assembly::RunSpec base;
   std::vector<Variant> panels;  // in the order of the file, as are the grid and the curves
   std::vector<Axis> grid;
   std::vector<Variant> curves;  // empty: nothing is compared
   std::vector<Claim> claims;
-  Origins origins;  // of the base
+  assembly::Origins origins;  // of the base
 };
 
 // Equal in meaning: the origins are not compared.
@@ -96,7 +96,7 @@ bool operator==(const Claim& left, const Claim& right);
 bool operator==(const Spec& left, const Spec& right);
 
 // Sets the key in a run, and notes the origin.
-void apply(const Setting& setting, RunSpec& run, Origins& origins);
+void apply(const Setting& setting, assembly::RunSpec& run, assembly::Origins& origins);
 
 // Reads a text. `file` is what errors call it, and gives the name and the folder.
 Result<Spec> parse_spec(std::string_view text, const std::filesystem::path& file);

@@ -9,9 +9,10 @@
 namespace ballast::experiment {
 namespace {
 
-bool names_a_file(const Key& key, const std::string& value) {
+bool names_a_file(const assembly::Key& key, const std::string& value) {
   if (value.empty()) return false;
-  return key.type == KeyType::kPath || (key.name == "model" && is_model_file(value));
+  return key.type == assembly::KeyType::kPath ||
+         (key.name == "model" && assembly::is_model_file(value));
 }
 
 Status set_seeds(Spec& spec, const Setting& setting) {
@@ -48,7 +49,7 @@ Status check_length(std::string_view text, std::string_view origin) {
   return error_at(origin, fmt::format("is longer than {} bytes", kTextBytesMax));
 }
 
-Status SpecReader::read(Spec& spec, const TomlEntry& entry) const {
+Status SpecReader::read(Spec& spec, const assembly::TomlEntry& entry) const {
   if (entry.key == kGridKey) return read_grid(spec, entry);
   if (entry.key == kPanelKey) return read_variants(spec.panels, entry);
   if (entry.key == kCurveKey) return read_variants(spec.curves, entry);
@@ -57,12 +58,12 @@ Status SpecReader::read(Spec& spec, const TomlEntry& entry) const {
   return set_at_top(spec, setting);
 }
 
-Status SpecReader::read_grid(Spec& spec, const TomlEntry& grid) const {
-  const auto* entries = std::get_if<TomlNode::Table>(&grid.node.value);
+Status SpecReader::read_grid(Spec& spec, const assembly::TomlEntry& grid) const {
+  const auto* entries = std::get_if<assembly::TomlNode::Table>(&grid.node.value);
   if (entries == nullptr) {
     return error_at(origin(grid.key, grid.line, grid.node), "must be a table: [grid]");
   }
-  for (const TomlEntry& entry : *entries) {
+  for (const assembly::TomlEntry& entry : *entries) {
     BALLAST_TRY(Axis axis, read_axis(entry));
     const auto old = std::ranges::find(spec.grid, axis.key, &Axis::key);
     if (old == spec.grid.end()) {
@@ -74,16 +75,16 @@ Status SpecReader::read_grid(Spec& spec, const TomlEntry& grid) const {
   return {};
 }
 
-Result<Axis> SpecReader::read_axis(const TomlEntry& entry) const {
+Result<Axis> SpecReader::read_axis(const assembly::TomlEntry& entry) const {
   const std::string name = fmt::format("{}.{}", kGridKey, entry.key);
   const std::string whole = origin(name, entry.line, entry.node);
-  BALLAST_TRY(const Key* key, key_of_a_run(entry.key, whole));
-  const auto* nodes = std::get_if<TomlNode::List>(&entry.node.value);
+  BALLAST_TRY(const assembly::Key* key, key_of_a_run(entry.key, whole));
+  const auto* nodes = std::get_if<assembly::TomlNode::List>(&entry.node.value);
   if (nodes == nullptr || nodes->empty() || nodes->size() > kChoicesMax) {
     return error_at(whole, fmt::format("must be a list of 1 to {} values", kChoicesMax));
   }
   Axis axis{.key = key, .choices = {}};
-  for (const TomlNode& node : *nodes) {
+  for (const assembly::TomlNode& node : *nodes) {
     BALLAST_TRY(Setting choice, read_choice(*key, node, origin(name, node.line, node)));
     if (std::ranges::find(axis.choices, choice) != axis.choices.end()) {
       return error_at(choice.origin, "is listed twice");
@@ -93,16 +94,16 @@ Result<Axis> SpecReader::read_axis(const TomlEntry& entry) const {
   return axis;
 }
 
-Result<Setting> SpecReader::read_setting(const TomlEntry& entry) const {
+Result<Setting> SpecReader::read_setting(const assembly::TomlEntry& entry) const {
   std::string place = origin(entry.key, entry.line, entry.node);
-  const auto key = find_key(entry.key);
+  const auto key = assembly::find_key(entry.key);
   if (!key) return error_at(place, key.error());
   return read_choice(**key, entry.node, std::move(place));
 }
 
-Result<Setting> SpecReader::read_choice(const Key& key, const TomlNode& node,
+Result<Setting> SpecReader::read_choice(const assembly::Key& key, const assembly::TomlNode& node,
                                         std::string origin) const {
-  auto value = read_value(key, node);
+  auto value = assembly::read_value(key, node);
   if (!value) return error_at(origin, value.error());
   auto* text = std::get_if<std::string>(&*value);
   if (text != nullptr && names_a_file(key, *text)) {
@@ -112,16 +113,19 @@ Result<Setting> SpecReader::read_choice(const Key& key, const TomlNode& node,
   return Setting{.key = &key, .value = std::move(*value), .origin = std::move(origin)};
 }
 
-Result<const Key*> SpecReader::key_of_a_run(std::string_view name, std::string_view origin) const {
-  const auto key = find_key(name);
+Result<const assembly::Key*> SpecReader::key_of_a_run(std::string_view name,
+                                                      std::string_view origin) const {
+  const auto key = assembly::find_key(name);
   if (!key) return error_at(origin, key.error());
   if ((*key)->is_of_run()) return *key;
   return error_at(origin, "is one for all runs; set it at the top of the file");
 }
 
-std::string SpecReader::origin(std::string_view key, std::size_t line, const TomlNode& node) const {
+std::string SpecReader::origin(std::string_view key, std::size_t line,
+                               const assembly::TomlNode& node) const {
   if (!source_.override_text.empty()) return source_.override_text;
-  return fmt::format("{}:{}: {} = {}", source_.file, line, to_shown_text(key), to_shown_text(node));
+  return fmt::format("{}:{}: {} = {}", source_.file, line, assembly::to_shown_text(key),
+                     assembly::to_shown_text(node));
 }
 
 }  // namespace ballast::experiment

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "ballast/assembly/toml_document.h"
 #include "ballast/base/error.h"
 #include "ballast/experiment/spec.h"
-#include "ballast/experiment/toml_document.h"
 
 namespace ballast::experiment {
 
@@ -37,25 +37,27 @@ class SpecReader {
   // A key at the top, the table [grid], whose keys replace those of a grid that is there, or the
   // tables [[panel]], [[curve]] or [[claim]], which are added. On an error the specification may be
   // half changed.
-  Status read(Spec& spec, const TomlEntry& entry) const;
+  Status read(Spec& spec, const assembly::TomlEntry& entry) const;
 
  private:
-  Status read_grid(Spec& spec, const TomlEntry& grid) const;
-  Result<Axis> read_axis(const TomlEntry& entry) const;
-  Status read_variants(std::vector<Variant>& variants, const TomlEntry& tables) const;
-  Result<Variant> read_variant(std::string_view kind, const TomlNode& node) const;
-  Status read_into(Variant& variant, const TomlEntry& entry) const;
-  Status read_claims(std::vector<Claim>& claims, const TomlEntry& tables) const;
-  Result<Claim> read_claim(const TomlNode& node) const;
-  Status read_into(Claim& claim, const TomlEntry& entry) const;
-  Result<const TomlNode::List*> tables_of(const TomlEntry& tables) const;
-  Result<const TomlNode::Table*> entries_of(std::string_view kind, const TomlNode& node) const;
-  Result<std::string> read_label(const TomlEntry& entry) const;
-  Result<double> read_real(const TomlEntry& entry) const;
-  Result<Setting> read_setting(const TomlEntry& entry) const;
-  Result<Setting> read_choice(const Key& key, const TomlNode& node, std::string origin) const;
-  Result<const Key*> key_of_a_run(std::string_view name, std::string_view origin) const;
-  std::string origin(std::string_view key, std::size_t line, const TomlNode& node) const;
+  Status read_grid(Spec& spec, const assembly::TomlEntry& grid) const;
+  Result<Axis> read_axis(const assembly::TomlEntry& entry) const;
+  Status read_variants(std::vector<Variant>& variants, const assembly::TomlEntry& tables) const;
+  Result<Variant> read_variant(std::string_view kind, const assembly::TomlNode& node) const;
+  Status read_into(Variant& variant, const assembly::TomlEntry& entry) const;
+  Status read_claims(std::vector<Claim>& claims, const assembly::TomlEntry& tables) const;
+  Result<Claim> read_claim(const assembly::TomlNode& node) const;
+  Status read_into(Claim& claim, const assembly::TomlEntry& entry) const;
+  Result<const assembly::TomlNode::List*> tables_of(const assembly::TomlEntry& tables) const;
+  Result<const assembly::TomlNode::Table*> entries_of(std::string_view kind,
+                                                      const assembly::TomlNode& node) const;
+  Result<std::string> read_label(const assembly::TomlEntry& entry) const;
+  Result<double> read_real(const assembly::TomlEntry& entry) const;
+  Result<Setting> read_setting(const assembly::TomlEntry& entry) const;
+  Result<Setting> read_choice(const assembly::Key& key, const assembly::TomlNode& node,
+                              std::string origin) const;
+  Result<const assembly::Key*> key_of_a_run(std::string_view name, std::string_view origin) const;
+  std::string origin(std::string_view key, std::size_t line, const assembly::TomlNode& node) const;
 
   Source source_;
 };

@@ -73,7 +73,7 @@ TEST(Spec, EmptyTextIsThePapersSetting) {
 
   EXPECT_EQ(spec.name, "spec");
   EXPECT_THAT(spec.seeds, ElementsAre(1, 2, 3));
-  EXPECT_EQ(spec.base, RunSpec());
+  EXPECT_EQ(spec.base, assembly::RunSpec());
 }
 
 TEST(Spec, ReadsEveryKindOfValue) {
@@ -84,7 +84,7 @@ TEST(Spec, ReadsEveryKindOfValue) {
   EXPECT_EQ(spec.base.workers, 17u);
   EXPECT_EQ(spec.base.share, 1.0 / 3.0);
   EXPECT_FALSE(spec.base.beta.has_value());
-  EXPECT_EQ(spec.base.alpha, Alpha::kLinear);
+  EXPECT_EQ(spec.base.alpha, assembly::Alpha::kLinear);
   EXPECT_EQ(spec.base.eta, 1.0);
   EXPECT_THAT(spec.base.eta_decay_after, ElementsAre(10, 20));
   EXPECT_FALSE(spec.base.augment);
@@ -113,7 +113,7 @@ TEST(Spec, KeepsTheOrderOfTheGridAndTheCurves) {
   ASSERT_EQ(spec.grid.size(), 3u);
   EXPECT_EQ(spec.grid[0].key->name, "weights");
   EXPECT_EQ(spec.grid[1].key->name, "attack");
-  EXPECT_EQ(spec.grid[1].choices[1].value, Value("label-flip"));
+  EXPECT_EQ(spec.grid[1].choices[1].value, assembly::Value("label-flip"));
   ASSERT_EQ(spec.curves.size(), 2u);
   EXPECT_EQ(spec.curves[0].label, "with \"quotes\" \\ and \a");
   EXPECT_EQ(spec.curves[1].label, "plain");
@@ -144,7 +144,7 @@ TEST(Spec, ResolvedTextReadsBackAsTheSameSpec) {
 TEST(Spec, ResolvedTextHasEveryKey) {
   const std::string resolved = "\n" + to_toml(parsed(""));
 
-  for (const Key& key : keys()) {
+  for (const assembly::Key& key : assembly::keys()) {
     EXPECT_THAT(resolved, HasSubstr("\n" + std::string(key.name) + " = ")) << key.name;
   }
 }
@@ -188,7 +188,8 @@ TEST(Spec, NamesTheNearestWord) {
 TEST(Spec, RefusesTextThatIsNotToml) {
   EXPECT_THAT(parse_error("workers = 9\nshare ="), testing::StartsWith("spec.toml:2: "));
   EXPECT_THAT(parse_error("share = 0.1\nshare = 0.2"), testing::StartsWith("spec.toml:2: "));
-  EXPECT_THAT(parse_error(std::string(kTomlBytesMax + 1, ' ')), HasSubstr("is it a specification"));
+  EXPECT_THAT(parse_error(std::string(assembly::kTomlBytesMax + 1, ' ')),
+              HasSubstr("is it a specification"));
 }
 
 // Characters that toml++ 3.3 stumbles over.
@@ -325,7 +326,7 @@ TEST(Override, TakesTomlOrABareText) {
   EXPECT_FALSE(spec.base.augment);
   EXPECT_EQ(spec.base.dirichlet_alpha, 1.0 / 3.0);
   EXPECT_EQ(spec.base.weights, "f-cap(1, 0.2) & f-cap(3, 1/3)");
-  EXPECT_EQ(spec.base.reply, Reply::kNewest);
+  EXPECT_EQ(spec.base.reply, assembly::Reply::kNewest);
 }
 
 TEST(Override, AddsAndReplacesAxesOfTheGrid) {

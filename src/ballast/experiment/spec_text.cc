@@ -14,9 +14,10 @@ std::string line(std::string_view key, std::string_view value) {
 }
 
 std::string base_text(const Spec& spec) {
-  std::string text = line("name", to_quoted(spec.name)) + line("seeds", to_toml(Value(spec.seeds)));
-  for (const Key& key : keys()) {
-    if (key.is_of_run()) text += line(key.name, to_toml(key.get(spec.base)));
+  std::string text = line("name", assembly::to_quoted(spec.name)) +
+                     line("seeds", assembly::to_toml(assembly::Value(spec.seeds)));
+  for (const assembly::Key& key : assembly::keys()) {
+    if (key.is_of_run()) text += line(key.name, assembly::to_toml(key.get(spec.base)));
   }
   return text;
 }
@@ -26,26 +27,29 @@ std::string grid_text(const std::vector<Axis>& grid) {
   std::string text = fmt::format("\n[{}]\n", kGridKey);
   for (const Axis& axis : grid) {
     std::vector<std::string> values;
-    for (const Setting& choice : axis.choices) values.push_back(to_toml(choice.value));
+    for (const Setting& choice : axis.choices) values.push_back(assembly::to_toml(choice.value));
     text += line(axis.key->name, fmt::format("[{}]", fmt::join(values, ", ")));
   }
   return text;
 }
 
 std::string variant_text(std::string_view kind, const Variant& variant) {
-  std::string text = fmt::format("\n[[{}]]\n", kind) + line(kLabelKey, to_quoted(variant.label));
-  if (variant.stated_share) text += line(kStatedShareKey, to_toml(Value(*variant.stated_share)));
+  std::string text =
+      fmt::format("\n[[{}]]\n", kind) + line(kLabelKey, assembly::to_quoted(variant.label));
+  if (variant.stated_share)
+    text += line(kStatedShareKey, assembly::to_toml(assembly::Value(*variant.stated_share)));
   for (const Setting& setting : variant.settings) {
-    text += line(setting.key->name, to_toml(setting.value));
+    text += line(setting.key->name, assembly::to_toml(setting.value));
   }
   return text;
 }
 
 std::string claim_text(const Claim& claim) {
-  return fmt::format("\n[[{}]]\n", kClaimKey) + line(kTextKey, to_quoted(claim.text)) +
-         line(kBetterKey, to_quoted(claim.better)) + line(kWorseKey, to_quoted(claim.worse)) +
-         (claim.within ? line(kWithinKey, to_toml(Value(*claim.within)))
-                       : line(kMarginKey, to_toml(Value(claim.margin))));
+  return fmt::format("\n[[{}]]\n", kClaimKey) + line(kTextKey, assembly::to_quoted(claim.text)) +
+         line(kBetterKey, assembly::to_quoted(claim.better)) +
+         line(kWorseKey, assembly::to_quoted(claim.worse)) +
+         (claim.within ? line(kWithinKey, assembly::to_toml(assembly::Value(*claim.within)))
+                       : line(kMarginKey, assembly::to_toml(assembly::Value(claim.margin))));
 }
 
 }  // namespace

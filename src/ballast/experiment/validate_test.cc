@@ -1,4 +1,4 @@
-#include "ballast/experiment/validate.h"
+#include "ballast/assembly/validate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -192,7 +192,7 @@ TEST(Validate, BlamesTheOverride) {
 }
 
 TEST(Validate, NamesTheKeyWithoutAnOrigin) {
-  RunSpec run = resolve(RunSpec());
+  assembly::RunSpec run = resolve(assembly::RunSpec());
   run.share = 0.6;
 
   const auto status = validate(run);

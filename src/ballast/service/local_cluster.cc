@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "ballast/experiment/assembly.h"
+#include "ballast/assembly/parts.h"
 #include "ballast/files/text_file.h"
 #include "ballast/identity/certificate_authority.h"
 #include "ballast/service/child_process.h"
@@ -173,8 +173,8 @@ Result<std::string> run_local_cluster(const LocalClusterOptions& options) {
     BALLAST_TRY_STATUS(experiment::apply_override(spec, setting));
   }
   BALLAST_TRY(const experiment::PlannedRun planned, plan_run(spec));
-  BALLAST_TRY_STATUS(check_quorum(
-      quorum_facts(experiment::weight_policy(planned.run), planned.run.workers, 0), 0));
+  BALLAST_TRY_STATUS(
+      check_quorum(quorum_facts(assembly::weight_policy(planned.run), planned.run.workers, 0), 0));
   BALLAST_TRY(const Liars liars, plan_liars(std::move(spec)));
   if (liars.count > 0) BALLAST_TRY_STATUS(make_network_attack(liars.run, liars.run.attack));
   std::error_code ignored;

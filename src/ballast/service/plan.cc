@@ -49,9 +49,9 @@ void flatten(experiment::Spec& spec) {
 
 // Workers come when they come and lie when they like: what a specification says of that is for the
 // simulator, and is neither checked nor part of what a resumed run must have in common.
-void forget_simulation(experiment::RunSpec& run) {
-  run.rule = experiment::resolve(run).rule;  // may name the share
-  const experiment::RunSpec plain;
+void forget_simulation(assembly::RunSpec& run) {
+  run.rule = assembly::resolve(run).rule;  // may name the share
+  const assembly::RunSpec plain;
   run.byzantine = 0;
   run.share = 0.0;
   run.attack = plain.attack;
@@ -64,8 +64,8 @@ void forget_simulation(experiment::RunSpec& run) {
 // What a network has instead of the simulator's defaults.
 void set_network_defaults(experiment::Spec& spec) {
   const auto is_set = [&](std::string_view key) { return spec.origins.by_key.contains(key); };
-  experiment::RunSpec& run = spec.base;
-  if (!is_set("reply")) run.reply = experiment::Reply::kNewest;
+  assembly::RunSpec& run = spec.base;
+  if (!is_set("reply")) run.reply = assembly::Reply::kNewest;
   if (is_set("weights")) return;
   const server::CappedWeights cap{.f = 1, .share = 0.2};
   if (run.workers >= server::quorum(cap) + cap.f) run.weights = "f-cap(1, 0.2)";
@@ -101,7 +101,7 @@ Result<Liars> plan_liars(experiment::Spec spec) {
 Result<Plan> make_plan(experiment::Spec spec) {
   Plan plan;
   BALLAST_TRY(plan.planned, plan_run(std::move(spec)));
-  experiment::Materials materials;
+  assembly::Materials materials;
   BALLAST_TRY(plan.material, materials.get(plan.run()));
   plan.schema_hash = hash_of_tensors(*plan.material.model);
   return plan;
@@ -115,7 +115,7 @@ std::vector<std::string> default_names(std::uint64_t worker_count) {
 
 std::string configuration(const experiment::PlannedRun& planned,
                           const std::vector<std::string>& names) {
-  experiment::RunSpec run = planned.run;
+  assembly::RunSpec run = planned.run;
   run.updates = run.evaluate_every = 1;
   std::string all;
   for (const std::string& name : names) all += name + '\n';

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "ballast/assembly/materials.h"
 #include "ballast/base/error.h"
 #include "ballast/experiment/grid.h"
-#include "ballast/experiment/materials.h"
 #include "ballast/experiment/spec.h"
 
 namespace ballast::service {
@@ -19,10 +19,10 @@ using WallClock = std::function<std::chrono::sys_seconds()>;
 
 struct Plan {
   experiment::PlannedRun planned;
-  experiment::Material material;
+  assembly::Material material;
   std::uint64_t schema_hash = 0;  // of the model's tensors
 
-  const experiment::RunSpec& run() const noexcept { return planned.run; }
+  const assembly::RunSpec& run() const noexcept { return planned.run; }
 };
 
 // The one run of a specification, under its first seed. Refuses a specification of several runs.
@@ -37,7 +37,7 @@ Result<experiment::PlannedRun> plan_run(experiment::Spec spec);
 // of `run`.
 struct Liars {
   std::uint64_t count = 0;
-  experiment::RunSpec run;
+  assembly::RunSpec run;
 };
 // Requires: a specification that plan_run() takes.
 Result<Liars> plan_liars(experiment::Spec spec);

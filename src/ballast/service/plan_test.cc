@@ -16,8 +16,8 @@ experiment::Spec parsed(std::string_view text) {
 }
 
 TEST(Plan, WorkersGetTheNewestModelUnlessTheSpecificationSaysOtherwise) {
-  EXPECT_EQ(plan_run(parsed("")).value().run.reply, experiment::Reply::kNewest);
-  EXPECT_EQ(plan_run(parsed("reply = \"paper\"")).value().run.reply, experiment::Reply::kPaper);
+  EXPECT_EQ(plan_run(parsed("")).value().run.reply, assembly::Reply::kNewest);
+  EXPECT_EQ(plan_run(parsed("reply = \"paper\"")).value().run.reply, assembly::Reply::kPaper);
 }
 
 TEST(Plan, TheFirstSeedIsTakenAndSeveralRunsAreRefused) {

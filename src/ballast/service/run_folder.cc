@@ -6,8 +6,8 @@
 #include <system_error>
 #include <utility>
 
-#include "ballast/experiment/assembly.h"
-#include "ballast/experiment/model_file.h"
+#include "ballast/assembly/model_file.h"
+#include "ballast/assembly/parts.h"
 #include "ballast/files/text_file.h"
 #include "ballast/learn/registry.h"
 #include "ballast/store/inspect.h"
@@ -32,19 +32,19 @@ experiment::Spec spec_of(const experiment::PlannedRun& planned) {
   spec.name = planned.name;
   spec.seeds = {planned.seed};
   spec.base = planned.run;
-  experiment::RunSpec& run = spec.base;
+  assembly::RunSpec& run = spec.base;
   for (fs::path* path : {&run.data_dir, &run.train_images, &run.train_labels, &run.test_images,
                          &run.test_labels, &run.trace}) {
     make_absolute(*path);
   }
-  if (experiment::is_model_file(run.model)) run.model = fs::absolute(run.model).string();
+  if (assembly::is_model_file(run.model)) run.model = fs::absolute(run.model).string();
   return spec;
 }
 
 struct Description {
-  experiment::RunSpec run;
+  assembly::RunSpec run;
   std::uint64_t seed = 0;
-  experiment::ModelInput input;
+  assembly::ModelInput input;
 };
 
 Result<std::string> read_part(const fs::path& path) {
@@ -60,10 +60,10 @@ Result<Description> read_description(const fs::path& folder) {
   BALLAST_TRY(const std::string spec_text, read_part(folder / kSpecName));
   BALLAST_TRY(const experiment::Spec spec, experiment::parse_spec(spec_text, folder / kSpecName));
   BALLAST_TRY(const std::string input_text, read_part(folder / kInputName));
-  BALLAST_TRY(experiment::ModelInput input,
-              files::naming(folder / kInputName, experiment::parse_model_input(input_text)));
+  BALLAST_TRY(assembly::ModelInput input,
+              files::naming(folder / kInputName, assembly::parse_model_input(input_text)));
   return Description{
-      .run = experiment::resolve(spec.base), .seed = spec.seeds.front(), .input = std::move(input)};
+      .run = assembly::resolve(spec.base), .seed = spec.seeds.front(), .input = std::move(input)};
 }
 
 std::vector<fs::path> names_in(const fs::path& folder) {
@@ -79,9 +79,8 @@ std::vector<fs::path> names_in(const fs::path& folder) {
 
 Status describe_run(const fs::path& folder, const Plan& plan) {
   BALLAST_TRY_STATUS(files::write_text(folder / kSpecName, to_toml(spec_of(plan.planned))));
-  return files::write_text(
-      folder / kInputName,
-      experiment::to_json(experiment::input_of(*plan.material.data.train)) + "\n");
+  return files::write_text(folder / kInputName,
+                           assembly::to_json(assembly::input_of(*plan.material.data.train)) + "\n");
 }
 
 Result<ExportReport> export_model(const fs::path& folder, const fs::path& out) {
@@ -92,7 +91,7 @@ Result<ExportReport> export_model(const fs::path& folder, const fs::path& out) {
                                                    .input = described.input.shape,
                                                    .class_count = described.input.class_count,
                                                    .hidden = described.run.hidden}));
-  BALLAST_TRY(auto server, experiment::make_server(described.run, described.seed, *model));
+  BALLAST_TRY(auto server, assembly::make_server(described.run, described.seed, *model));
   BALLAST_TRY_STATUS(files::naming(folder, server.restore(std::move(newest.state))));
   const store::Manifest& manifest = newest.manifest;
   ExportReport report{
@@ -102,7 +101,7 @@ Result<ExportReport> export_model(const fs::path& folder, const fs::path& out) {
     statistics = model->initial_statistics();
     report.has_initial_statistics = !statistics->empty();
   }
-  BALLAST_TRY_STATUS(experiment::write_model(
+  BALLAST_TRY_STATUS(assembly::write_model(
       out, *model, described.input,
       {.parameters = *server.model().values, .statistics = *statistics},
       {.run = manifest.run, .seed = described.seed, .updates = manifest.accepted_count}));

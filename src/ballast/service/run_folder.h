@@ -24,7 +24,7 @@ struct ExportReport {
   bool has_initial_statistics = false;
 };
 
-// Writes the model of the newest intact checkpoint as experiment::write_model() does. Takes no lock
+// Writes the model of the newest intact checkpoint as assembly::write_model() does. Takes no lock
 // and may run while the server does.
 Result<ExportReport> export_model(const std::filesystem::path& folder,
                                   const std::filesystem::path& out);

@@ -8,8 +8,8 @@
 #include <thread>
 #include <utility>
 
-#include "ballast/experiment/assembly.h"
-#include "ballast/experiment/model_file.h"
+#include "ballast/assembly/model_file.h"
+#include "ballast/assembly/parts.h"
 #include "ballast/identity/name.h"
 #include "ballast/service/http.h"
 #include "ballast/service/log_limiter.h"
@@ -86,8 +86,8 @@ class ServerRun {
     }
     BALLAST_TRY(run->network_options_, network_options(plan, options));
     BALLAST_TRY(run->names_, names_of(plan, options));
-    run->quorum_ = quorum_facts(experiment::weight_policy(plan.run()), plan.run().workers,
-                                options.workers_min);
+    run->quorum_ =
+        quorum_facts(assembly::weight_policy(plan.run()), plan.run().workers, options.workers_min);
     BALLAST_TRY_STATUS(check_quorum(run->quorum_, options.workers_min));
     BALLAST_TRY(run->evaluator_, plan.material.model->make_evaluator(plan.material.data.test));
     // From here on there are things on the disk; a start that fails takes them back.
@@ -120,10 +120,10 @@ class ServerRun {
 
   Status start_network() {
     const std::uint64_t resident = transport::resident_bytes();
-    server::AdmissionOptions admission = experiment::network_admission(plan_.run());
+    server::AdmissionOptions admission = assembly::network_admission(plan_.run());
     admission.names = names_;
     admission.silence_max = options_.silence_max;
-    BALLAST_TRY(auto server, experiment::make_server(
+    BALLAST_TRY(auto server, assembly::make_server(
                                  plan_.run(), plan_.planned.seed, *plan_.material.model, admission,
                                  {.threads = options_.threads,
                                   .device = options_.device,
@@ -176,7 +176,7 @@ class ServerRun {
                       {"workers", quorum_.workers},
                       {"quorum", quorum_.quorum},
                       {"may_be_away", quorum_.workers - quorum_.quorum}}});
-    const auto warning = weights_warning(experiment::weight_policy(plan_.run()), quorum_);
+    const auto warning = weights_warning(assembly::weight_policy(plan_.run()), quorum_);
     if (warning) options_.events({Severity::kWarning, "weights", {{"why", *warning}}});
     return options_.on_listening(ports);
   }
@@ -231,8 +231,8 @@ class ServerRun {
 
   void write_model(const ModelSnapshot& snapshot, const std::vector<float>& statistics) {
     if (options_.model_out.empty()) return;
-    model_written_ = experiment::write_model(
-        options_.model_out, *plan_.material.model, experiment::input_of(*plan_.material.data.train),
+    model_written_ = assembly::write_model(
+        options_.model_out, *plan_.material.model, assembly::input_of(*plan_.material.data.train),
         {.parameters = *snapshot.model.values, .statistics = statistics},
         {.run = plan_.planned.name, .seed = plan_.planned.seed, .updates = snapshot.accepted});
     options_.events(

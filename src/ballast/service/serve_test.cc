@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "ballast/experiment/model_file.h"
+#include "ballast/assembly/model_file.h"
 #include "ballast/learn/registry.h"
 #include "ballast/service/http.h"
 #include "ballast/service/run_folder.h"
@@ -42,14 +42,14 @@ std::shared_ptr<const data::Dataset> clouds() {
 }
 
 Plan plan_of(std::uint64_t updates, std::uint64_t workers = 1) {
-  experiment::RunSpec run;
+  assembly::RunSpec run;
   run.data = "files";
   run.model = "softmax";
   run.workers = workers;
   run.byzantine = 0;
   run.share = 0.0;
   run.rule = "mean";
-  run.reply = experiment::Reply::kNewest;
+  run.reply = assembly::Reply::kNewest;
   run.updates = updates;
   run.evaluate_every = 10;
   const auto data = clouds();
@@ -164,14 +164,14 @@ TEST_F(Serve, TheModelComesOutOfTheServerAndOfItsFolder) {
 
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_GE(std::ranges::count(names_, "model-written"), 1);
-  const auto served = experiment::read_model(how.model_out, *plan.material.model);
+  const auto served = assembly::read_model(how.model_out, *plan.material.model);
   ASSERT_TRUE(served) << served.error().message;
   EXPECT_EQ(served->metadata.at("updates"), "30");
   const auto exported = export_model(folder_ / "state", folder_ / "exported.safetensors");
   ASSERT_TRUE(exported) << exported.error().message;
   EXPECT_EQ(exported->accepted, 30u);
   EXPECT_EQ(
-      experiment::read_model(folder_ / "exported.safetensors", *plan.material.model)->parameters,
+      assembly::read_model(folder_ / "exported.safetensors", *plan.material.model)->parameters,
       served->parameters);
   const auto evaluator = plan.material.model->make_evaluator(plan.material.data.test).value();
   EXPECT_EQ(evaluator->evaluate(served->parameters, served->statistics)->accuracy,

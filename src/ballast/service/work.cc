@@ -9,8 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "ballast/assembly/parts.h"
 #include "ballast/attacks/registry.h"
-#include "ballast/experiment/assembly.h"
 #include "ballast/service/credentials.h"
 #include "ballast/worker/worker.h"
 
@@ -72,7 +72,7 @@ class WorkerLoop {
     std::unique_ptr<WorkerLoop> loop(new WorkerLoop(plan, options));
     BALLAST_TRY(loop->attack_, make_network_attack(plan.run(), options.attack));
     BALLAST_TRY(const auto training,
-                experiment::training_data(plan.run(), plan.planned.seed, plan.material.data));
+                assembly::training_data(plan.run(), plan.planned.seed, plan.material.data));
     BALLAST_TRY(loop->source_, plan.material.model->make_source(training));
     BALLAST_TRY_STATUS(loop->start_afresh());
     BALLAST_TRY(auto client, transport::Client::make(client_options(plan, options)));
@@ -105,7 +105,7 @@ class WorkerLoop {
     BALLAST_TRY(auto worker,
                 worker::Worker::make({.seed = plan_.planned.seed,
                                       .id = options_.number,
-                                      .estimator = experiment::estimator_options(plan_.run())},
+                                      .estimator = assembly::estimator_options(plan_.run())},
                                      *source_, attack_.get()));
     worker_.emplace(std::move(worker));
     return {};
@@ -213,13 +213,13 @@ class WorkerLoop {
 
 }  // namespace
 
-Result<attacks::AttackPointer> make_network_attack(const experiment::RunSpec& run,
+Result<attacks::AttackPointer> make_network_attack(const assembly::RunSpec& run,
                                                    const std::string& attack) {
   if (attack.empty()) return nullptr;
-  experiment::RunSpec liar = run;
+  assembly::RunSpec liar = run;
   liar.attack = attack;
   liar.byzantine = 1;
-  BALLAST_TRY(attacks::AttackPointer made, experiment::make_run_attack(liar));
+  BALLAST_TRY(attacks::AttackPointer made, assembly::make_run_attack(liar));
   if (made->colludes()) {
     return unsupported(fmt::format(
         "the attack '{}' needs the honest workers' updates, which a worker on a network does not "

@@ -40,7 +40,7 @@ struct WorkReport {
 
 // The attack of a worker on a network, none for an empty name. Refuses unknown ones, and those that
 // need the honest workers' updates, which nobody sees there.
-Result<attacks::AttackPointer> make_network_attack(const experiment::RunSpec& run,
+Result<attacks::AttackPointer> make_network_attack(const assembly::RunSpec& run,
                                                    const std::string& attack);
 
 // The number at the end of a name such as worker-3; an error if there is none.

@@ -8,7 +8,7 @@
 #include "ballast/base/error.h"
 #include "ballast/expression/catalogue.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 
 // Rules, attacks, weights, arrivals, compute times, models and optimizers, in this order.
 std::span<const expression::Catalogue> catalogues();
@@ -19,4 +19,4 @@ const expression::Catalogue& model_catalogue();
 // The catalogue whose expression::list_word() this is; the error suggests the nearest.
 Result<const expression::Catalogue*> find_catalogue(std::string_view word);
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

@@ -6,13 +6,13 @@
 #include <mutex>
 #include <string>
 
+#include "ballast/assembly/run_spec.h"
 #include "ballast/base/error.h"
 #include "ballast/data/augment.h"
 #include "ballast/data/dataset.h"
-#include "ballast/experiment/run_spec.h"
 #include "ballast/learn/model.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 
 struct DataPair {
   std::shared_ptr<const data::Dataset> train;
@@ -40,4 +40,4 @@ class Materials {
   std::map<std::string, std::shared_ptr<const learn::Model>> models_;
 };
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

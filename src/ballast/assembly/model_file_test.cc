@@ -1,4 +1,4 @@
-#include "ballast/experiment/model_file.h"
+#include "ballast/assembly/model_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "ballast/files/safetensors.h"
 #include "ballast/learn/registry.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 namespace {
 
 using testing::HasSubstr;
@@ -113,4 +113,4 @@ TEST(ModelInput, WhatDescribesNoInputIsRefused) {
 }
 
 }  // namespace
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

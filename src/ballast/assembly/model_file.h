@@ -14,7 +14,7 @@
 #include "ballast/data/dataset.h"
 #include "ballast/learn/model.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 
 // What a model takes: the samples' shape, how they are brought to it, and the classes it tells
 // apart.
@@ -63,4 +63,4 @@ Status check_same_input(const LoadedModel& loaded, const ModelInput& ours);
 // Replaces `to` by a copy of `from`, all of it or nothing.
 Status copy_model(const std::filesystem::path& from, const std::filesystem::path& to);
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

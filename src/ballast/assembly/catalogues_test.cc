@@ -1,4 +1,4 @@
-#include "ballast/experiment/catalogues.h"
+#include "ballast/assembly/catalogues.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 #include <set>
 #include <string>
 
-#include "ballast/experiment/keys.h"
+#include "ballast/assembly/keys.h"
 #include "ballast/expression/render.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 namespace {
 
 using expression::Catalogue;
@@ -77,4 +77,4 @@ TEST(Catalogues, AreFoundByTheirWord) {
 }
 
 }  // namespace
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

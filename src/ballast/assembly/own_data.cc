@@ -1,4 +1,4 @@
-#include "ballast/experiment/own_data.h"
+#include "ballast/assembly/own_data.h"
 
 #include <fmt/core.h>
 
@@ -13,7 +13,7 @@
 #include "ballast/files/array_file.h"
 #include "ballast/files/text_file.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 namespace {
 
 // Labels are bytes in the native engine; more classes than that are a regression target by mistake.
@@ -131,4 +131,4 @@ Result<OwnData> load_own_data(const ArrayPair& train, const ArrayPair& test) {
   return OwnData{std::move(train_set), std::move(test_set)};
 }
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

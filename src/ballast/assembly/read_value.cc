@@ -7,9 +7,9 @@
 #include <cmath>
 #include <optional>
 
-#include "ballast/experiment/keys.h"
+#include "ballast/assembly/keys.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 namespace {
 
 std::optional<double> whole_number(std::string_view text) {
@@ -118,4 +118,4 @@ Result<Value> read_value(const Key& key, const TomlNode& node) {
   return invalid_argument("has an unknown type");
 }
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

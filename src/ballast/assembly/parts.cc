@@ -1,4 +1,4 @@
-#include "ballast/experiment/assembly.h"
+#include "ballast/assembly/parts.h"
 
 #include <cstdlib>
 #include <utility>
@@ -11,7 +11,7 @@
 #include "ballast/sim/trace.h"
 #include "ballast/sim/virtual_time.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 namespace {
 
 optim::Projection projection(const RunSpec& run) {
@@ -151,4 +151,4 @@ Result<std::vector<sim::Arrival>> make_arrivals(const RunSpec& run, std::uint64_
   return sim::draw_arrivals(options, run.updates);
 }
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

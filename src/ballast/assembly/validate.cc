@@ -1,4 +1,4 @@
-#include "ballast/experiment/validate.h"
+#include "ballast/assembly/validate.h"
 
 #include <fmt/core.h>
 
@@ -10,18 +10,18 @@
 #include <utility>
 #include <vector>
 
+#include "ballast/assembly/catalogues.h"
+#include "ballast/assembly/keys.h"
 #include "ballast/attacks/registry.h"
 #include "ballast/base/check.h"
 #include "ballast/data/catalog.h"
 #include "ballast/data/partition.h"
-#include "ballast/experiment/catalogues.h"
-#include "ballast/experiment/keys.h"
 #include "ballast/robust/registry.h"
 #include "ballast/server/weight_policy.h"
 #include "ballast/sim/schedule.h"
 #include "ballast/sim/virtual_time.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 namespace {
 
 // What is wrong, and the keys it follows from: the first one that somebody set is blamed.
@@ -258,4 +258,4 @@ Status check_files(const RunSpec& run, const Origins& origins) {
   return to_status(check_all_files(run), run, origins);
 }
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

@@ -1,15 +1,15 @@
-#include "ballast/experiment/materials.h"
+#include "ballast/assembly/materials.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "ballast/assembly/own_data.h"
 #include "ballast/data/catalog.h"
-#include "ballast/experiment/own_data.h"
 #include "ballast/learn/registry.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 namespace {
 
 using std::filesystem::path;
@@ -90,4 +90,4 @@ Result<DataPair> Materials::get_data(const RunSpec& run) {
   return place->second;
 }
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

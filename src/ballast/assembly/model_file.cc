@@ -1,4 +1,4 @@
-#include "ballast/experiment/model_file.h"
+#include "ballast/assembly/model_file.h"
 
 #include <fmt/core.h>
 
@@ -8,13 +8,13 @@
 #include <set>
 #include <utility>
 
-#include "ballast/experiment/value.h"
+#include "ballast/assembly/value.h"
 #include "ballast/files/array.h"
 #include "ballast/files/file_io.h"
 #include "ballast/files/safetensors.h"
 #include "ballast/files/text_file.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -161,4 +161,4 @@ Status copy_model(const std::filesystem::path& from, const std::filesystem::path
   return files::write_file_atomically(to, pieces);
 }
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

@@ -1,4 +1,4 @@
-#include "ballast/experiment/keys.h"
+#include "ballast/assembly/keys.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -15,7 +15,7 @@
 #include "ballast/sim/schedule.h"
 #include "ballast/sim/virtual_time.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 namespace {
 
 // The words of an enumeration, in the order of its values.
@@ -244,4 +244,4 @@ std::string key_reference() {
   return text;
 }
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

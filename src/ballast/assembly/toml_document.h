@@ -11,7 +11,7 @@
 
 #include "ballast/base/error.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 
 // A specification is written by hand; a larger text is some other file.
 inline constexpr std::size_t kTomlBytesMax = std::size_t{1} << 20;
@@ -44,4 +44,4 @@ std::string to_shown_text(const TomlNode& node);
 // The same for a text that came from outside.
 std::string to_shown_text(std::string_view text);
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 
 using Value = std::variant<bool, std::uint64_t, double, std::string, std::vector<std::uint64_t>>;
 
@@ -24,4 +24,4 @@ std::string to_printable(std::string_view text);
 // For people: as TOML, but a text without its quotes.
 std::string to_plain_text(const Value& value);
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

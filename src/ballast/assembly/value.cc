@@ -1,9 +1,9 @@
-#include "ballast/experiment/value.h"
+#include "ballast/assembly/value.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 namespace {
 
 std::string text_of(bool flag) { return flag ? "true" : "false"; }
@@ -54,4 +54,4 @@ std::string to_plain_text(const Value& value) {
   return text != nullptr ? *text : to_toml(value);
 }
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

@@ -1,11 +1,11 @@
-#include "ballast/experiment/toml_document.h"
+#include "ballast/assembly/toml_document.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "ballast/experiment/value.h"
+#include "ballast/assembly/value.h"
 
 // Headers only, and without exceptions: the compiled library that some systems have throws.
 #define TOML_HEADER_ONLY 1
@@ -25,7 +25,7 @@
 #endif
 #include <toml++/toml.h>
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 namespace {
 
 constexpr std::size_t kShownCharactersMax = 80;
@@ -102,4 +102,4 @@ std::string to_shown_text(std::string_view text) {
   return to_printable(text.substr(0, kShownCharactersMax)).append(dots);
 }
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

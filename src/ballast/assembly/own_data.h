@@ -6,7 +6,7 @@
 #include "ballast/base/error.h"
 #include "ballast/data/dataset.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 
 struct ArrayPair {
   std::filesystem::path images;
@@ -25,4 +25,4 @@ struct OwnData {
 // where in it. docs/own-data.md is the user's page.
 Result<OwnData> load_own_data(const ArrayPair& train, const ArrayPair& test);
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

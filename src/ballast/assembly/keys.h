@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "ballast/assembly/run_spec.h"
+#include "ballast/assembly/toml_document.h"
+#include "ballast/assembly/value.h"
 #include "ballast/base/error.h"
-#include "ballast/experiment/run_spec.h"
-#include "ballast/experiment/toml_document.h"
-#include "ballast/experiment/value.h"
 #include "ballast/expression/catalogue.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 
 enum class KeyType {
   kFlag,        // bool
@@ -61,4 +61,4 @@ std::string one_of_text(std::string_view word, std::span<const std::string_view>
 // The table as Markdown, columns aligned so that it reads well in a terminal too.
 std::string key_reference();
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

@@ -1,4 +1,4 @@
-#include "ballast/experiment/run_spec.h"
+#include "ballast/assembly/run_spec.h"
 
 #include <fmt/core.h>
 
@@ -9,7 +9,7 @@
 #include "ballast/sim/schedule.h"
 #include "ballast/sim/virtual_time.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 
 bool is_model_file(std::string_view model) { return model.ends_with(".pt"); }
 
@@ -46,4 +46,4 @@ RunSpec resolve(RunSpec run) {
   return run;
 }
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

@@ -1,4 +1,4 @@
-#include "ballast/experiment/catalogues.h"
+#include "ballast/assembly/catalogues.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -14,7 +14,7 @@
 #include "ballast/sim/schedule.h"
 #include "ballast/sim/virtual_time.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 namespace {
 
 using expression::Catalogue;
@@ -85,4 +85,4 @@ Result<const Catalogue*> find_catalogue(std::string_view word) {
   return not_found(fmt::format("there is no list of '{}'; {}", word, hint));
 }
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

@@ -8,17 +8,17 @@
 #include <string>
 #include <vector>
 
+#include "ballast/assembly/materials.h"
+#include "ballast/assembly/run_spec.h"
 #include "ballast/attacks/attack.h"
 #include "ballast/base/error.h"
 #include "ballast/data/partition.h"
-#include "ballast/experiment/materials.h"
-#include "ballast/experiment/run_spec.h"
 #include "ballast/optim/estimator.h"
 #include "ballast/server/parameter_server.h"
 #include "ballast/server/weight_policy.h"
 #include "ballast/sim/arrival.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 
 sim::Population population(const RunSpec& run);
 
@@ -55,4 +55,4 @@ Result<attacks::AttackPointer> make_run_attack(const RunSpec& run);
 // Who arrives, `updates` times.
 Result<std::vector<sim::Arrival>> make_arrivals(const RunSpec& run, std::uint64_t seed);
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

@@ -4,10 +4,10 @@
 #include <map>
 #include <string>
 
+#include "ballast/assembly/run_spec.h"
 #include "ballast/base/error.h"
-#include "ballast/experiment/run_spec.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 
 // More of these is a slip of the finger, not an experiment.
 inline constexpr std::uint64_t kWorkersMax = 100'000;
@@ -34,4 +34,4 @@ Status validate(const RunSpec& run, const Origins& origins = {});
 // not looked for: loading them says what to do.
 Status check_files(const RunSpec& run, const Origins& origins = {});
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

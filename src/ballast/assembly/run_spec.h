@@ -13,7 +13,7 @@
 #include "ballast/learn/registry.h"
 #include "ballast/server/parameter_server.h"
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 
 // A specification names these by words of its own, but they are the same choices.
 using Engine = learn::Engine;
@@ -92,4 +92,4 @@ inline constexpr std::string_view kCapSharePlaceholder = "{cap_share}";
 // in braces and expressions that are wrong stay, and validate() refuses them.
 RunSpec resolve(RunSpec run);
 
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly

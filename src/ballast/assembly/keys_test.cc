@@ -1,4 +1,4 @@
-#include "ballast/experiment/keys.h"
+#include "ballast/assembly/keys.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-namespace ballast::experiment {
+namespace ballast::assembly {
 namespace {
 
 Result<Value> read_back(const Key& key, const Value& value) {
@@ -122,4 +122,4 @@ TEST(Keys, OfExpressionsHaveARegistryThatTakesTheirDefault) {
 }
 
 }  // namespace
-}  // namespace ballast::experiment
+}  // namespace ballast::assembly
