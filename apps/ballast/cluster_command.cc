@@ -8,6 +8,7 @@
 #include "apps/ballast/commands.h"
 #include "apps/ballast/interrupt.h"
 #include "apps/ballast/service_flags.h"
+#include "apps/ballast/spec_flags.h"
 #include "ballast/service/local_cluster.h"
 
 namespace ballast::apps {
@@ -20,7 +21,6 @@ struct ClusterFlags {
   std::string folder;
   std::string http;
   std::size_t threads = 1;  // the workers are on this machine, too
-  std::string device = "cpu";
   bool as_json = false;
 };
 
@@ -46,16 +46,16 @@ Status run_cluster(const ClusterFlags& flags) {
   const fs::path folder =
       flags.folder.empty() ? fs::path("results") / (fs::path(flags.spec.spec).stem() += "-cluster")
                            : fs::path(flags.folder);
-  BALLAST_TRY(const std::string text, service::run_local_cluster({.program = program,
-                                                                  .spec = flags.spec.spec,
-                                                                  .settings = flags.spec.settings,
-                                                                  .folder = folder,
-                                                                  .http = flags.http,
-                                                                  .threads = flags.threads,
-                                                                  .device = flags.device,
-                                                                  .clock = wall_clock,
-                                                                  .events = json_log(),
-                                                                  .stop = &watch_for_interrupt()}));
+  BALLAST_TRY(const std::string text,
+              service::run_local_cluster({.program = program,
+                                          .spec = flags.spec.spec,
+                                          .settings = all_settings(flags.spec),
+                                          .folder = folder,
+                                          .http = flags.http,
+                                          .threads = flags.threads,
+                                          .clock = wall_clock,
+                                          .events = json_log(),
+                                          .stop = &watch_for_interrupt()}));
   if (flags.as_json) return print(text);
   const auto result = nlohmann::json::parse(text, nullptr, false);
   if (result.is_discarded() || result["evaluation"].is_null()) return print(text);
@@ -79,8 +79,8 @@ void add_cluster_command(CLI::App& app, Action& action) {
   add_spec_flags(*command, flags->spec);
   command->add_option("--out", flags->folder, "new folder for all files [results/NAME-cluster]");
   command->add_option("--http", flags->http, "HOST:PORT for /status, /metrics and the probes");
-  add_threads_flag(*command, flags->threads);
-  add_device_flag(*command, flags->device);
+  add_threads_flag(*command, flags->threads, "threads that aggregate");
+  add_device_flag(*command, flags->spec);
   command->add_flag("--json", flags->as_json, "print the result as JSON");
   command->callback([flags, &action] { action = [flags] { return run_cluster(*flags); }; });
 }

@@ -6,6 +6,7 @@
 
 #include "apps/ballast/commands.h"
 #include "apps/ballast/service_flags.h"
+#include "apps/ballast/spec_flags.h"
 #include "ballast/assembly/model_file.h"
 #include "ballast/service/plan.h"
 

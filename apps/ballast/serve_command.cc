@@ -10,6 +10,7 @@
 #include "apps/ballast/commands.h"
 #include "apps/ballast/interrupt.h"
 #include "apps/ballast/service_flags.h"
+#include "apps/ballast/spec_flags.h"
 #include "ballast/base/parallel.h"
 #include "ballast/files/text_file.h"
 #include "ballast/service/serve.h"
@@ -33,8 +34,7 @@ struct ServeFlags {
   std::size_t workers_min = 0;
   std::string model_out;
   std::uint64_t model_every = 0;
-  std::size_t threads = hardware_threads();
-  std::string device = "cpu";
+  std::size_t threads = 0;  // as the specification says
   double linger_seconds = 5.0;
   double silence_seconds = 300.0;
   std::string http;
@@ -67,8 +67,6 @@ Result<service::ServeOptions> serve_options(const ServeFlags& flags) {
                       .every_seconds = std::chrono::duration<double>(flags.checkpoint_seconds)},
       .unsaved_max = flags.unsaved_max,
       .model_every = flags.model_every,
-      .threads = flags.threads,
-      .device = flags.device,
       .http = flags.http,
       .http_hosts = flags.http_hosts,
       .silence_max = std::chrono::duration_cast<server::Instant>(
@@ -132,6 +130,7 @@ Status run_serve(const ServeFlags& flags) {
     BALLAST_TRY_STATUS(service::check_credentials(*options.credentials, wall_clock()));
   }
   BALLAST_TRY(experiment::Spec spec, read_spec(flags.spec));
+  options.threads = threads_of(flags.threads, spec);
   BALLAST_TRY(const service::Plan plan, service::make_plan(std::move(spec)));
   BALLAST_TRY(options.model_out, model_path(flags, plan.planned.name));
   if (flags.state.empty()) BALLAST_TRY_STATUS(make_folder_of(options.model_out));
@@ -189,8 +188,8 @@ void add_serve_command(CLI::App& app, Action& action) {
                       "take no step before so many have sent [what the weights need]");
   add_state_flags(*command, *flags);
   add_model_flags(*command, *flags);
-  add_threads_flag(*command, flags->threads);
-  add_device_flag(*command, flags->device);
+  add_threads_flag(*command, flags->threads, "threads that aggregate");
+  add_device_flag(*command, flags->spec);
   command
       ->add_option("--silence-seconds", flags->silence_seconds,
                    "then a silent worker loses its row; 0: never")

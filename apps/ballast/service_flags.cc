@@ -5,23 +5,7 @@
 
 #include <memory>
 
-#include "ballast/kernels/backend.h"
-
 namespace ballast::apps {
-
-void add_spec_flags(CLI::App& command, SpecFlags& flags) {
-  command.add_option("SPEC", flags.spec, "the specification, a TOML file")->required();
-  command.add_option("--set", flags.settings, "KEY=VALUE, in place of what the file says")
-      ->take_all();
-}
-
-Result<experiment::Spec> read_spec(const SpecFlags& flags) {
-  BALLAST_TRY(experiment::Spec spec, experiment::read_spec(flags.spec));
-  for (const std::string& setting : flags.settings) {
-    BALLAST_TRY_STATUS(experiment::apply_override(spec, setting));
-  }
-  return spec;
-}
 
 void add_tls_flags(CLI::App& command, TlsFlags& flags) {
   command.add_option("--ca", flags.files.authority, "certificate of the authority");
@@ -45,19 +29,6 @@ Result<std::optional<transport::TlsFiles>> credentials_of(const TlsFlags& flags)
         "name --ca, --cert and --key ('ballast ca' makes them), or say --insecure-localhost");
   }
   return files;
-}
-
-void add_threads_flag(CLI::App& command, std::size_t& threads) {
-  command.add_option("--threads", threads, "threads that aggregate")
-      ->check(CLI::Range(1u, 1024u))
-      ->capture_default_str();
-}
-
-void add_device_flag(CLI::App& command, std::string& device) {
-  command.add_option("--device", device, "where they aggregate")
-      ->check(CLI::IsMember(
-          std::vector<std::string>(kernels::kDevices.begin(), kernels::kDevices.end())))
-      ->capture_default_str();
 }
 
 std::chrono::sys_seconds wall_clock() {

@@ -11,6 +11,7 @@
 #include "apps/ballast/commands.h"
 #include "apps/ballast/interrupt.h"
 #include "apps/ballast/progress.h"
+#include "apps/ballast/spec_flags.h"
 #include "ballast/assembly/keys.h"
 #include "ballast/base/parallel.h"
 #include "ballast/experiment/figures.h"
@@ -23,10 +24,9 @@ namespace {
 namespace fs = std::filesystem;
 
 struct TrainFlags {
-  std::string spec;
-  std::vector<std::string> settings;
+  SpecFlags spec;
   std::string folder;
-  std::size_t threads = hardware_threads();
+  std::size_t threads = 0;  // as the specification says
   std::string instructions = "best";
   std::string part = "1/1";
   bool replaces_others = false;
@@ -37,15 +37,13 @@ struct TrainFlags {
 };
 
 Result<experiment::Spec> read_spec(const TrainFlags& flags) {
-  if (flags.spec.empty() != flags.is_demo) {
+  if (flags.spec.spec.empty() != flags.is_demo) {
     return invalid_argument(
         "name a specification, for example: ballast train spec.toml, or --demo");
   }
   BALLAST_TRY(experiment::Spec spec,
-              flags.is_demo ? experiment::demo_spec() : experiment::read_spec(flags.spec));
-  for (const std::string& setting : flags.settings) {
-    BALLAST_TRY_STATUS(experiment::apply_override(spec, setting));
-  }
+              flags.is_demo ? experiment::demo_spec() : experiment::read_spec(flags.spec.spec));
+  BALLAST_TRY_STATUS(apply_settings(spec, flags.spec));
   return spec;
 }
 
@@ -76,7 +74,7 @@ Status run_train(const TrainFlags& flags) {
   std::optional<Progress> progress;
   const experiment::RunnerOptions options{
       .folder = folder,
-      .threads = flags.threads,
+      .threads = threads_of(flags.threads, spec),
       .part = part,
       .replaces_others = flags.replaces_others,
       .explains = flags.explains,
@@ -125,13 +123,11 @@ void add_train_command(CLI::App& app, Action& action) {
       "  ballast train demo.toml --set share=0.3 --set 'rule=ctma(gm, 0.3)' --out results/try\n"
       "  ballast train grid.toml --part 3/16       on each machine of sixteen with a common "
       "folder\n");
-  command->add_option("SPEC", flags->spec, "the specification, a TOML file");
-  command->add_option("--set", flags->settings, "KEY=VALUE, in place of what the file says")
-      ->take_all();
+  add_spec_flags(*command, flags->spec);
+  command->get_option("SPEC")->required(false);  // --demo needs none
   command->add_option("--out", flags->folder, "folder of the results [results/NAME]");
-  command->add_option("--threads", flags->threads, "threads of all runs together")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1024}))
-      ->capture_default_str();
+  add_threads_flag(*command, flags->threads, "threads of all runs together");
+  add_device_flag(*command, flags->spec);
   command
       ->add_option("--instructions", flags->instructions,
                    "best: all that this machine has; avx2: as if it had no AVX-512")

@@ -8,6 +8,7 @@
 #include "apps/ballast/commands.h"
 #include "apps/ballast/interrupt.h"
 #include "apps/ballast/service_flags.h"
+#include "apps/ballast/spec_flags.h"
 #include "ballast/service/credentials.h"
 #include "ballast/service/work.h"
 #include "ballast/transport/process.h"

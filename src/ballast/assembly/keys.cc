@@ -10,6 +10,7 @@
 
 #include "ballast/attacks/registry.h"
 #include "ballast/base/nearest_word.h"
+#include "ballast/kernels/backend.h"
 #include "ballast/robust/registry.h"
 #include "ballast/server/weight_policy.h"
 #include "ballast/sim/schedule.h"
@@ -98,6 +99,16 @@ constexpr Key expression_key(std::string_view name, std::string_view help) {
   return made;
 }
 
+// The words of a member that stays a text, because others know what they mean.
+template <auto member>
+constexpr Key word_key(std::string_view name, std::span<const std::string_view> words,
+                       std::string_view help) {
+  Key made = key<member>(name, help);
+  made.type = KeyType::kWord;
+  made.words = words;
+  return made;
+}
+
 constexpr std::array kKeys = {
     Key{.name = "name",
         .type = KeyType::kText,
@@ -107,6 +118,11 @@ constexpr std::array kKeys = {
         .type = KeyType::kWholeList,
         .help = "each run is repeated with each of these",
         .get = [](const RunSpec&) { return Value(default_seeds()); }},
+    Key{.name = "threads",
+        .type = KeyType::kWhole,
+        .help = "of all runs together, or of a server's aggregation; 0: all there are",
+        .get = [](const RunSpec&) { return Value(std::uint64_t{0}); }},
+    word_key<&RunSpec::device>("device", kernels::kDevices, "where rows are kept and combined"),
     key<&RunSpec::updates>("updates", "length of a run, in updates that the server accepts"),
     key<&RunSpec::evaluate_every>("evaluate_every", "updates from one test to the next"),
 

@@ -33,8 +33,8 @@ struct Key {
   std::span<const std::string_view> words = {};           // of a kWord
   std::string_view help;                                  // one line
   const expression::Catalogue& (*catalogue)() = nullptr;  // of a kExpression
-  // Of a run. The keys of the whole specification, `name` and `seeds`, have no `set`, cannot be
-  // varied, and `get` gives their default.
+  // Of a run. The keys of the whole specification, `name`, `seeds` and `threads`, have no `set`,
+  // cannot be varied, and `get` gives their default.
   Value (*get)(const RunSpec& run) = nullptr;
   // Requires: a value that read_value() made for this key.
   void (*set)(RunSpec& run, const Value& value) = nullptr;

@@ -5,6 +5,7 @@
 
 #include "ballast/attacks/registry.h"
 #include "ballast/base/check.h"
+#include "ballast/kernels/backend.h"
 #include "ballast/robust/registry.h"
 #include "ballast/server/table_method.h"
 #include "ballast/sim/schedule.h"
@@ -35,9 +36,10 @@ Result<optim::StepOptions> step_options(const RunSpec& run) {
   return options;
 }
 
-Result<optim::ServerOptimizerPointer<float>> make_optimizer(const RunSpec& run,
-                                                            std::vector<float> start) {
-  BALLAST_TRY(const optim::StepOptions step, step_options(run));
+Result<optim::ServerOptimizerPointer<float>> make_optimizer(
+    const RunSpec& run, std::shared_ptr<const kernels::Backend> backend, std::vector<float> start) {
+  BALLAST_TRY(optim::StepOptions step, step_options(run));
+  step.backend = std::move(backend);
   if (run.optimizer != Optimizer::kMu2) return optim::make_sgd_server(step, std::move(start));
   optim::Averaging averaging = optim::ConstantAverage{run.gamma};
   if (run.alpha == Alpha::kLinear) averaging = optim::LinearAverage{};
@@ -100,15 +102,17 @@ Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t se
                                 .reply = run.reply,
                                 .admission = admission};
   if (run.staleness_max > 0) options.admission.staleness_max = run.staleness_max;
-  BALLAST_TRY(auto optimizer, make_optimizer(run, model.initial_parameters(seed)));
+  // Table and optimizer share a backend, so that a direction is stepped along where it lies.
+  BALLAST_TRY(const std::shared_ptr<const kernels::Backend> backend,
+              kernels::make_backend(run.device, setting.threads));
+  BALLAST_TRY(auto optimizer, make_optimizer(run, backend, model.initial_parameters(seed)));
   BALLAST_TRY(auto rule, robust::parse_rule(run.rule));
-  BALLAST_TRY(auto backend, kernels::make_backend(setting.device, setting.threads));
   BALLAST_TRY(auto method, server::make_table_method({.worker_count = run.workers,
                                                       .dim = optimizer->model()->size(),
                                                       .weights = weight_policy(run),
                                                       .rows_min = setting.rows_min,
                                                       .seed = seed},
-                                                     std::move(rule), std::move(backend)));
+                                                     std::move(rule), backend));
   return server::ParameterServer::make(
       options, {.method = std::move(method), .optimizer = std::move(optimizer)});
 }

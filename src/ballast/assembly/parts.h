@@ -35,8 +35,7 @@ struct ServerSetting {
   // A trainer lets it aggregate on one thread: the others compute gradients meanwhile, and threads
   // that wait for rows would be in their way. A server on a network has its machine for itself.
   std::size_t threads = 1;
-  std::string device = "cpu";  // one of kernels::kDevices
-  std::size_t rows_min = 1;    // before a step, beside what the weights need
+  std::size_t rows_min = 1;  // before a step, beside what the weights need
 };
 
 // The server of the run, its model initialised from the seed.

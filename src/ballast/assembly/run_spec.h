@@ -72,6 +72,8 @@ struct RunSpec {
   double box_high = 1.0;
   double ball_radius = 1.0;
 
+  std::string device = "cpu";  // one of kernels::kDevices
+
   std::uint64_t updates = 3750;
   std::uint64_t evaluate_every = 150;
 

@@ -37,6 +37,7 @@
 namespace ballast::experiment {
 
 // Larger ones are a mistake. They also bound what a plan of runs can take.
+inline constexpr std::uint64_t kThreadsMax = 1024;
 inline constexpr std::size_t kTextBytesMax = 4096;  // of a text, a file name with its folder
 inline constexpr std::size_t kChoicesMax = 1000;    // of one key of the grid
 inline constexpr std::size_t kTablesMax = 1000;     // of [[panel]], [[curve]] or [[claim]]
@@ -80,6 +81,7 @@ struct Claim {
 struct Spec {
   std::string name;
   std::vector<std::uint64_t> seeds = assembly::default_seeds();
+  std::uint64_t threads = 0;  // 0: as many as there are
   assembly::RunSpec base;
   std::vector<Variant> panels;  // in the order of the file, as are the grid and the curves
   std::vector<Axis> grid;

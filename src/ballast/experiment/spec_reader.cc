@@ -24,8 +24,15 @@ Status set_seeds(Spec& spec, const Setting& setting) {
   return {};
 }
 
+Status set_threads(Spec& spec, const Setting& setting) {
+  spec.threads = std::get<std::uint64_t>(setting.value);
+  if (spec.threads <= kThreadsMax) return {};
+  return error_at(setting.origin, fmt::format("there may be at most {} threads", kThreadsMax));
+}
+
 Status set_at_top(Spec& spec, const Setting& setting) {
   if (setting.key->name == "seeds") return set_seeds(spec, setting);
+  if (setting.key->name == "threads") return set_threads(spec, setting);
   if (setting.key->is_of_run()) {
     apply(setting, spec.base, spec.origins);
   } else if (const auto& name = std::get<std::string>(setting.value); !name.empty()) {

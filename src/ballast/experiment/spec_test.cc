@@ -214,6 +214,9 @@ TEST(Spec, RefusesWhatIsTooLong) {
 }
 
 TEST(Spec, RefusesSeedsThatAreMissingOrRepeated) {
+  EXPECT_EQ(parse_error("threads = 1025"),
+            "spec.toml:1: threads = 1025: there may be at most 1024 threads");
+  EXPECT_THAT(parse_error("device = \"tpu\""), HasSubstr("must be one of: cpu, reference, cuda"));
   EXPECT_EQ(parse_error("seeds = []"), "spec.toml:1: seeds = []: there must be at least one seed");
   EXPECT_EQ(parse_error("seeds = [1, 2, 1]"),
             "spec.toml:1: seeds = [1, 2, 1]: a seed is listed twice");
@@ -312,8 +315,9 @@ TEST(Override, TakesTomlOrABareText) {
   Spec spec = parsed("");
 
   for (const std::string_view assignment :
-       {"share=0.3", "rule=ctma(gm, 0.4)", "seeds=[4, 5]", "beta=1/k", "name=2024", "augment=false",
-        "dirichlet_alpha = 1/3", "reply=\"newest\"", "weights=f-cap(1, 0.2) & f-cap(3, 1/3)"}) {
+       {"share=0.3", "threads=3", "device=reference", "rule=ctma(gm, 0.4)", "seeds=[4, 5]",
+        "beta=1/k", "name=2024", "augment=false", "dirichlet_alpha = 1/3", "reply=\"newest\"",
+        "weights=f-cap(1, 0.2) & f-cap(3, 1/3)"}) {
     const auto status = apply_override(spec, assignment);
     EXPECT_TRUE(status.has_value()) << assignment << ": " << status.error().message;
   }
@@ -321,6 +325,8 @@ TEST(Override, TakesTomlOrABareText) {
   EXPECT_EQ(spec.base.share, 0.3);
   EXPECT_EQ(spec.base.rule, "ctma(gm, 0.4)");
   EXPECT_THAT(spec.seeds, ElementsAre(4, 5));
+  EXPECT_EQ(spec.threads, 3u);
+  EXPECT_EQ(spec.base.device, "reference");
   EXPECT_FALSE(spec.base.beta.has_value());
   EXPECT_EQ(spec.name, "2024");
   EXPECT_FALSE(spec.base.augment);

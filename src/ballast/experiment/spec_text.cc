@@ -15,7 +15,8 @@ std::string line(std::string_view key, std::string_view value) {
 
 std::string base_text(const Spec& spec) {
   std::string text = line("name", assembly::to_quoted(spec.name)) +
-                     line("seeds", assembly::to_toml(assembly::Value(spec.seeds)));
+                     line("seeds", assembly::to_toml(assembly::Value(spec.seeds))) +
+                     line("threads", assembly::to_toml(assembly::Value(spec.threads)));
   for (const assembly::Key& key : assembly::keys()) {
     if (key.is_of_run()) text += line(key.name, assembly::to_toml(key.get(spec.base)));
   }

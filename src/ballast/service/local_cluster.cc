@@ -84,8 +84,7 @@ class LocalCluster {
                  {"--listen", "127.0.0.1:0", "--denied", (ca() / "denied").string(), "--state",
                   (options_.folder / "state").string(), "--ports-file", ports_file().string(),
                   "--model-out", (options_.folder / "model.safetensors").string(), "--threads",
-                  fmt::format("{}", options_.threads), "--device", options_.device,
-                  "--linger-seconds", "0", "--json"});
+                  fmt::format("{}", options_.threads), "--linger-seconds", "0", "--json"});
     if (!options_.http.empty()) words.insert(words.end(), {"--http", options_.http});
     BALLAST_TRY(auto child, ChildProcess::start({.command = std::move(words),
                                                  .output = options_.folder / "result.json",

@@ -20,7 +20,6 @@ struct LocalClusterOptions {
   std::filesystem::path folder;            // must not exist: certificates, logs, checkpoints
   std::string http = {};                   // HOST:PORT of the server's status; empty: none
   std::size_t threads = 1;                 // that the server aggregates on
-  std::string device = "cpu";              // and where
   WallClock clock = {};
   EventSink events = [](const Event&) {};
   const std::atomic<bool>* stop = nullptr;  // true ends it early. Borrowed.

@@ -117,6 +117,7 @@ std::string configuration(const experiment::PlannedRun& planned,
                           const std::vector<std::string>& names) {
   assembly::RunSpec run = planned.run;
   run.updates = run.evaluate_every = 1;
+  run.device = "cpu";
   std::string all;
   for (const std::string& name : names) all += name + '\n';
   return fmt::format("{}-{}", experiment::fingerprint(run, planned.seed),

@@ -49,7 +49,8 @@ Result<Plan> make_plan(experiment::Spec spec);
 std::vector<std::string> default_names(std::uint64_t worker_count);
 
 // What must be the same for a run to go on from a checkpoint: the keys, the seed and the workers'
-// names. How long it goes on and how often it is evaluated may change.
+// names. How long it goes on, how often it is evaluated and on which
+// device may change.
 std::string configuration(const experiment::PlannedRun& planned,
                           const std::vector<std::string>& names);
 

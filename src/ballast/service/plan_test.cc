@@ -56,13 +56,14 @@ TEST(Plan, AClusterStartsTheLiarsThatTheFileAsksFor) {
   EXPECT_FALSE(plan_liars(parsed("workers = 2\nbyzantine = 2")));
 }
 
-TEST(Plan, OnlyLengthAndEvaluationsMayChangeWhenARunGoesOn) {
+TEST(Plan, OnlyLengthEvaluationsAndDeviceMayChangeWhenARunGoesOn) {
   const auto names = default_names(2);
   EXPECT_THAT(names, ElementsAre("worker-0", "worker-1"));
   const auto planned = plan_run(parsed("")).value();
   auto longer = planned;
   longer.run.updates *= 2;
   longer.run.evaluate_every += 1;
+  longer.run.device = "reference";
   EXPECT_EQ(configuration(longer, names), configuration(planned, names));
   auto other = planned;
   other.run.eta *= 2;

@@ -126,7 +126,6 @@ class ServerRun {
     BALLAST_TRY(auto server, assembly::make_server(
                                  plan_.run(), plan_.planned.seed, *plan_.material.model, admission,
                                  {.threads = options_.threads,
-                                  .device = options_.device,
                                   .rows_min = std::max<std::size_t>(options_.workers_min, 1)}));
     BALLAST_TRY(CheckpointWriter checkpoints,
                 CheckpointWriter::open(checkpoint_options(plan_, options_, names_), server));

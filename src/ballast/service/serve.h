@@ -39,7 +39,6 @@ struct ServeOptions {
   std::filesystem::path model_out = {};  // the model at the end, as safetensors; empty: nowhere
   std::uint64_t model_every = 0;         // and after so many accepted updates; 0: at the end only
   std::size_t threads = 1;               // that aggregate
-  std::string device = "cpu";            // on which they do: one of kernels::kDevices
   std::string http = {};                 // HOST:PORT of /status, /metrics and the probes; or none
   std::vector<std::string> http_hosts = {};  // names besides addresses under which it is asked
   server::Instant silence_max{};  // then a worker that owes an update loses its row; 0: never
