@@ -22,9 +22,39 @@ mapfile -t files < <(
   while read -r file; do grep -q 'hwy/foreach_target\.h' "$file" || echo "$file"; done)
 [ ${#files[@]} -gt 0 ] || { echo "clang-tidy: no files" >&2; exit 1; }
 
-tidy_one() {
-  clang-tidy -p build/tidy --quiet "$1"
+# What was found clean is not looked at again: the key is all that clang-tidy sees of a file (its
+# text with what it includes and with the comments, which may silence a warning), the checks and
+# the version, wherever the clone lies. Findings are never kept.
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/ballast/clang-tidy
+mkdir -p "$cache"
+checks=$(cat .clang-tidy tools/run-clang-tidy.sh <(clang-tidy --version) | sha256sum | cut -c 1-16)
+find "$cache" -type f -mtime +30 -delete
+
+# The text of a file as the compiler reads it; its command is the one of compile_commands.json.
+preprocess() {
+  python3 -B - "$1" <<'END'
+import json, shlex, subprocess, sys
+commands = json.load(open("build/tidy/compile_commands.json"))
+entry = next(e for e in commands if e["file"] == sys.argv[1])
+words = shlex.split(entry["command"])
+words = words[next(i for i, word in enumerate(words) if word.endswith("clang++")):]
+at = words.index("-o")
+del words[at:at + 2]
+sys.exit(subprocess.run([*words, "-E", "-P", "-C"], cwd=entry["directory"]).returncode)
+END
 }
+
+tidy_one() {
+  local key
+  set -o pipefail
+  if ! key=$(preprocess "$1" | sha256sum | cut -c 1-40); then
+    clang-tidy -p build/tidy --quiet "$1"
+  elif [ ! -e "$cache/$checks-$key" ]; then
+    clang-tidy -p build/tidy --quiet "$1" && touch "$cache/$checks-$key"
+  fi
+}
+export cache checks
+export -f preprocess
 export -f tidy_one
 
 # Standard error only counts the warnings it left out, unless clang-tidy itself fails.
