@@ -104,7 +104,7 @@ Status run_reproduce(const ReproduceFlags& flags) {
   progress->finish();
   if (result.is_complete) return report(result, folder);
   return interrupted(fmt::format(
-      "interrupted; finished runs are kept in {}, and the same command goes on with the others",
+      "interrupted; what is done is kept in {}, and the same command goes on from there",
       folder.string()));
 }
 

@@ -30,6 +30,7 @@ struct TrainFlags {
   std::string instructions = "best";
   std::string part = "1/1";
   bool replaces_others = false;
+  double checkpoint_seconds = 30.0;
   bool explains = false;
   bool as_json = false;
   bool wants_keys = false;
@@ -77,6 +78,7 @@ Status run_train(const TrainFlags& flags) {
       .threads = threads_of(flags.threads, spec),
       .part = part,
       .replaces_others = flags.replaces_others,
+      .checkpoint_seconds = flags.checkpoint_seconds,
       .explains = flags.explains,
       .stop = &watch_for_interrupt(),
       .wall_time =
@@ -105,7 +107,7 @@ Status run_train(const TrainFlags& flags) {
   }
   if (result.is_complete) return {};
   return interrupted(fmt::format(
-      "interrupted; finished runs are kept in {}, and the same command goes on with the others",
+      "interrupted; what is done is kept in {}, and the same command goes on from there",
       folder.string()));
 }
 
@@ -134,6 +136,11 @@ void add_train_command(CLI::App& app, Action& action) {
       ->check(CLI::IsMember({"best", "avx2"}))
       ->capture_default_str();
   command->add_option("--part", flags->part, "3/16: only the third of sixteen parts of the runs");
+  command
+      ->add_option("--checkpoint-seconds", flags->checkpoint_seconds,
+                   "save runs under way so often; 0: never")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
   command->add_flag("--force", flags->replaces_others,
                     "replace results in that folder that were made with other settings");
   command->add_flag("--why", flags->explains,

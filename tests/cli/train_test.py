@@ -246,6 +246,31 @@ class ResultsTest(TrainTest):
         self.assertIn("1 run is" if done == 1 else f"{done} runs are", result.stderr)
         self.assertEqual(len(list(self.out.glob("runs/*.json"))), 8)
 
+    def test_a_run_that_is_cut_goes_on_to_the_same_bits(self):
+        spec = self.spec(updates=6000, evaluate_every=500)
+        whole = self.folder / "whole"
+        self.assertEqual(train(spec, "--out", whole).returncode, 0)
+        command = [PROGRAM, "train", str(spec), "--out", str(self.out), "--threads", "1",
+                   "--checkpoint-seconds", "0.01"]
+        for stop in (signal.SIGINT, signal.SIGKILL):
+            with subprocess.Popen(command, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE) as process:
+                deadline = time.monotonic() + 60
+                while not list(self.out.glob("runs/*.checkpoint/gen-*/manifest.json")):
+                    self.assertIsNone(process.poll(), "was done before it was saved")
+                    self.assertLess(time.monotonic(), deadline)
+                    time.sleep(0.001)
+                process.send_signal(stop)
+                process.communicate(timeout=60)
+        result = train(spec, "--out", self.out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(list(self.out.glob("runs/*.checkpoint")), [])
+        name = "model.safetensors"
+        self.assertEqual((self.out / name).read_bytes(), (whole / name).read_bytes())
+        keys = [key for key in read_metrics(whole)[0] if key != "seconds"]
+        self.assertEqual([[row[key] for key in keys] for row in read_metrics(self.out)],
+                         [[row[key] for key in keys] for row in read_metrics(whole)])
+
     def test_a_run_that_leaves_the_finite_numbers_is_a_result(self):
         result = train(self.spec(eta=1e38, rule="mean", optimizer="sgd"), "--out", self.out)
         self.assertEqual(result.returncode, 0, result.stderr)

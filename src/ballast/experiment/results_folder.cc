@@ -78,6 +78,12 @@ Status check_results_folder(const fs::path& folder, const Spec& spec,
 
 Status remove_other_runs(const fs::path& folder, const std::set<std::string>& fingerprints) {
   BALLAST_TRY(const auto others, other_runs(folder, fingerprints));
+  // Runs that were cut are not listed; what they saved is of the settings that are replaced.
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder / "runs", none)) {
+    std::error_code ignored;
+    if (entry.path().extension() == ".checkpoint") fs::remove_all(entry.path(), ignored);
+  }
   for (const records::StoredRun& run : others) {
     for (const char* extension : {".json", ".safetensors"}) {
       fs::path path = run.path;

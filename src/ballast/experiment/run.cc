@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <numeric>
@@ -10,6 +11,7 @@
 
 #include "ballast/assembly/parts.h"
 #include "ballast/experiment/explain.h"
+#include "ballast/experiment/run_checkpoint.h"
 #include "ballast/sim/cluster.h"
 
 namespace ballast::experiment {
@@ -77,36 +79,56 @@ class Recorder final : public sim::Observer {
 
   std::uint64_t last_t() const noexcept { return last_t_; }
 
+  // What a checkpoint needs beside the record, and what a run goes on from.
+  Tally tally() const {
+    Tally tally = tally_;
+    tally.training_seconds = training_seconds();
+    return tally;
+  }
+  Status go_on_from(const Tally& tally, std::uint64_t t) {
+    tally_ = tally;
+    last_t_ = t;
+    tell_progress(t);
+    for (const auto& evaluation : record_.evaluations) {
+      BALLAST_TRY_STATUS(options_.on_evaluation(evaluation));
+    }
+    return {};
+  }
+
  private:
   // Of the moment, with the staleness since the last evaluation.
   Result<std::optional<records::Explanation>> explanation(const server::ParameterServer& server) {
     if (explainer_ == nullptr) return std::nullopt;
     BALLAST_TRY(records::Explanation why, explainer_->explain(server));
-    const std::uint64_t byzantine = updates_ - honest_;
+    const std::uint64_t byzantine = tally_.updates - tally_.honest;
     why.staleness_honest =
-        mean(static_cast<double>(staleness_sum_ - byzantine_staleness_), honest_);
-    why.staleness_byzantine = mean(static_cast<double>(byzantine_staleness_), byzantine);
+        mean(static_cast<double>(tally_.staleness_sum - tally_.byzantine_staleness), tally_.honest);
+    why.staleness_byzantine = mean(static_cast<double>(tally_.byzantine_staleness), byzantine);
     return why;
   }
 
   void note(const sim::ArrivalRecord& arrival) {
     last_t_ = arrival.t;
     if (arrival.outcome.verdict != server::Verdict::kAccepted) return;
-    ++updates_;
-    staleness_sum_ += arrival.outcome.staleness;
-    staleness_max_ = std::max(staleness_max_, arrival.outcome.staleness);
+    ++tally_.updates;
+    tally_.staleness_sum += arrival.outcome.staleness;
+    tally_.staleness_max = std::max(tally_.staleness_max, arrival.outcome.staleness);
     if (arrival.is_byzantine) {
-      ++byzantine_;
-      byzantine_staleness_ += arrival.outcome.staleness;
+      ++tally_.byzantine;
+      tally_.byzantine_staleness += arrival.outcome.staleness;
     } else {
-      ++honest_;
-      loss_sum_ += arrival.loss;
+      ++tally_.honest;
+      tally_.loss_sum += arrival.loss;
     }
   }
 
   void tell_progress(std::uint64_t t) {
     options_.on_progress(t - told_);
     told_ = t;
+  }
+
+  double training_seconds() const {
+    return tally_.training_seconds + seconds_since(start_) - evaluating_;
   }
 
   static double mean(double sum, std::uint64_t count) {
@@ -116,13 +138,14 @@ class Recorder final : public sim::Observer {
   records::EvaluationRecord interval_so_far(std::uint64_t t) {
     const records::EvaluationRecord evaluation{
         .t = t,
-        .train_loss = mean(loss_sum_, honest_),
-        .byzantine_updates = byzantine_,
-        .staleness_mean = mean(static_cast<double>(staleness_sum_), updates_),
-        .staleness_max = staleness_max_,
-        .seconds = seconds_since(start_) - evaluating_};
-    honest_ = updates_ = staleness_sum_ = byzantine_staleness_ = staleness_max_ = 0;
-    loss_sum_ = 0.0;
+        .train_loss = mean(tally_.loss_sum, tally_.honest),
+        .byzantine_updates = tally_.byzantine,
+        .staleness_mean = mean(static_cast<double>(tally_.staleness_sum), tally_.updates),
+        .staleness_max = tally_.staleness_max,
+        .seconds = training_seconds()};
+    tally_ = {.byzantine = tally_.byzantine,
+              .training_seconds = tally_.training_seconds,
+              .total_seconds = tally_.total_seconds};
     return evaluation;
   }
 
@@ -135,12 +158,54 @@ class Recorder final : public sim::Observer {
   SteadyClock::time_point start_ = SteadyClock::now();
   double evaluating_ = 0.0;
   std::uint64_t told_ = 0, last_t_ = 0;
-  std::uint64_t byzantine_ = 0;  // since the start
+  Tally tally_;  // with the seconds of the lives before this one
+};
 
-  // Since the last evaluation.
-  std::uint64_t updates_ = 0, honest_ = 0;
-  std::uint64_t staleness_sum_ = 0, byzantine_staleness_ = 0, staleness_max_ = 0;
-  double loss_sum_ = 0.0;
+// Saves the run every so often, but spends at most a twentieth of its time on that.
+class Saver final : public sim::CheckpointSink {
+ public:
+  Saver(const RunOptions& options, SteadyClock::time_point start, RunCheckpoint& checkpoint,
+        const Recorder& recorder, const records::RunRecord& record)
+      : pause_(options.checkpoint_seconds),
+        start_(start),
+        checkpoint_(checkpoint),
+        recorder_(recorder),
+        record_(record) {}
+
+  bool is_due() override {
+    return warning_.empty() && seconds_since(last_) >= std::max(pause_, kShare * cost_);
+  }
+
+  // A run that cannot be saved goes on all the same: a full disk is no reason to lose it.
+  Status save(const sim::ClusterStateView& state) override {
+    const SteadyClock::time_point begin = SteadyClock::now();
+    Tally tally = recorder_.tally();
+    tally.total_seconds += seconds_since(start_);
+    records::RunRecord record = record_;
+    record.status = records::RunStatus::kInterrupted;
+    if (const Status saved = checkpoint_.save(state, tally, record); !saved) {
+      warning_ =
+          fmt::format("{} is not saved while it runs: {}", record.run, saved.error().message);
+    }
+    last_ = SteadyClock::now();
+    cost_ = std::chrono::duration<double>(last_ - begin).count();
+    return {};
+  }
+
+  // What could not be saved, and why; empty if nothing.
+  const std::string& warning() const noexcept { return warning_; }
+
+ private:
+  static constexpr double kShare = 20.0;
+
+  double pause_;
+  double cost_ = 0.0;
+  SteadyClock::time_point start_;
+  SteadyClock::time_point last_ = start_;
+  std::string warning_;
+  RunCheckpoint& checkpoint_;
+  const Recorder& recorder_;
+  const records::RunRecord& record_;
 };
 
 records::RunRecord record_of(const PlannedRun& planned) {
@@ -150,6 +215,15 @@ records::RunRecord record_of(const PlannedRun& planned) {
           .seed = planned.seed,
           .fingerprint = fingerprint(planned.run, planned.seed),
           .settings = planned.settings};
+}
+
+RunIdentity identity_of(const records::RunRecord& record, const server::ParameterServer& server,
+                        const RunOptions& options) {
+  return {.fingerprint = record.fingerprint,
+          .worker_count = server.worker_count(),
+          .dim = server.dim(),
+          .statistic_count = server.options().statistic_count,
+          .is_explained = options.explains};
 }
 
 }  // namespace
@@ -173,16 +247,32 @@ Result<FinishedRun> run_one(const PlannedRun& planned, const assembly::Material&
   FinishedRun finished{.record = record_of(planned)};
   Recorder recorder(run, *material.model, *evaluator, explainer ? &*explainer : nullptr, options,
                     finished.record);
+  RunCheckpoint checkpoint(options.checkpoint_folder,
+                           identity_of(finished.record, server, options));
+  Saver saver(options, start, checkpoint, recorder, finished.record);
+  const bool is_saved = !options.checkpoint_folder.empty();
+  std::optional<SavedRun> saved = is_saved ? checkpoint.load() : std::nullopt;
+  std::optional<sim::ClusterState> from;
+  double seconds_before = 0.0;
+  if (saved) {
+    finished.record.evaluations = std::move(saved->record.evaluations);
+    seconds_before = saved->tally.total_seconds;
+    from = std::move(saved->cluster);
+    BALLAST_TRY_STATUS(recorder.go_on_from(saved->tally, from->arrivals));
+  }
   const std::vector<worker::GradientSource*> sources(run.workers, source.get());
   sim::Observer* const observers[] = {&recorder};
-  const auto result = sim::run(
-      {.workers = assembly::population(run),
-       .estimator = assembly::estimator_options(run),
-       .seed = planned.seed,
-       .threads = options.threads,
-       .stop = options.stop},
-      {.server = server, .sources = sources, .attack = attack.get(), .observers = observers},
-      arrivals);
+  const auto result = sim::run({.workers = assembly::population(run),
+                                .estimator = assembly::estimator_options(run),
+                                .seed = planned.seed,
+                                .threads = options.threads,
+                                .stop = options.stop},
+                               {.server = server,
+                                .sources = sources,
+                                .attack = attack.get(),
+                                .observers = observers,
+                                .checkpoints = is_saved ? &saver : nullptr},
+                               arrivals, std::move(from));
   if (result) {
     finished.record.gradient_seconds =
         std::reduce(result->gradient_seconds.begin(), result->gradient_seconds.end());
@@ -192,10 +282,15 @@ Result<FinishedRun> run_one(const PlannedRun& planned, const assembly::Material&
   } else if (result.error().code == ErrorCode::kNotFinite) {
     finished.record.status = records::RunStatus::kDiverged;
     BALLAST_TRY_STATUS(recorder.evaluate(recorder.last_t(), server));
+  } else if (seconds_before > 0.0 && result.error().code == ErrorCode::kInvalidArgument) {
+    return invalid_argument(
+        fmt::format("cannot go on from {}: {}; remove it to begin this run anew",
+                    options.checkpoint_folder.string(), result.error().message));
   } else {
     return tl::unexpected(result.error());
   }
-  finished.record.total_seconds = seconds_since(start);
+  finished.warning = saver.warning();
+  finished.record.total_seconds = seconds_before + seconds_since(start);
   finished.model = *server.model().values;
   finished.statistics = statistics_of(server, *material.model);
   return finished;

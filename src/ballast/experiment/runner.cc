@@ -55,6 +55,12 @@ class Runner {
            (records::file_stem({.run = plan_[i].name, .seed = plan_[i].seed}) + ".safetensors");
   }
 
+  // Empty: it is not saved.
+  fs::path checkpoint_folder(std::size_t i) const {
+    if (options_.checkpoint_seconds <= 0.0) return {};
+    return model_path(i).replace_extension(".checkpoint");
+  }
+
   bool keeps_model(std::size_t i) const { return options_.keeps_models || i == 0; }
 
   // Everything that can be missing is looked for first.
@@ -194,6 +200,8 @@ class Runner {
     BALLAST_TRY(FinishedRun finished,
                 run_one(planned, material,
                         {.threads = threads,
+                         .checkpoint_folder = checkpoint_folder(i),
+                         .checkpoint_seconds = options_.checkpoint_seconds,
                          .explains = options_.explains,
                          .stop = &stop_,
                          .on_progress = [&](std::uint64_t updates) { tell_progress(updates); },
@@ -210,8 +218,11 @@ class Runner {
       BALLAST_TRY_STATUS(records::write_run_file(runs_folder(), finished.record));
       BALLAST_TRY_STATUS(
           records::write_event_file(options_.folder / "tensorboard", finished.record, started));
+      std::error_code ignored;  // what is left is in nobody's way
+      fs::remove_all(checkpoint_folder(i), ignored);
     }
     const std::lock_guard lock(mutex_);
+    if (warning_.empty()) warning_ = std::move(finished.warning);
     records_[i] = std::move(finished.record);
     return {};
   }
@@ -230,7 +241,7 @@ class Runner {
   }
 
   Result<RunnerResult> finish() {
-    RunnerResult result{.records = done()};
+    RunnerResult result{.records = done(), .warning = warning_};
     result.is_complete = missing().empty() &&
                          std::ranges::none_of(result.records, [](const records::RunRecord& record) {
                            return record.status == records::RunStatus::kInterrupted;
@@ -246,7 +257,8 @@ class Runner {
                             [](const records::RunRecord& r) { return r.evaluations.empty(); }))
       return result;
     if (Status drawn = draw(result.records); !drawn) {
-      result.warning = fmt::format("no curves were drawn: {}", drawn.error().message);
+      if (!result.warning.empty()) result.warning += "; ";
+      result.warning += fmt::format("no curves were drawn: {}", drawn.error().message);
     }
     return result;
   }
@@ -270,6 +282,7 @@ class Runner {
   std::atomic<bool> stop_ = false;
   std::mutex mutex_;
   std::optional<Error> error_;
+  std::string warning_;  // the first one
 };
 
 bool parse_count(std::string_view text, std::size_t& count) {

@@ -46,6 +46,9 @@ struct RunnerOptions {
   Part part = {};
   // Replaces results that were made with other settings, which are refused else.
   bool replaces_others = false;
+  // Runs under way are saved so often, and when they are stopped; the next call goes on with them.
+  // 0: they are not.
+  double checkpoint_seconds = 30.0;
   // Records what the rules did at every evaluation, in more columns, and draws why.png and why.svg.
   // A run that is there without it is made again.
   bool explains = false;
@@ -72,7 +75,7 @@ struct RunnerResult {
   std::vector<records::RunRecord>
       records;               // in the order of the plan; without runs that never began
   bool is_complete = false;  // every run, of the part, is finished or has diverged
-  std::string warning = {};  // what could not be drawn, and why; empty if nothing
+  std::string warning = {};  // what could not be saved or drawn, and why; empty if nothing
 };
 
 // Runs what is not done yet. A specification that is wrong, or whose data or model cannot be had,

@@ -1,5 +1,7 @@
 #include "ballast/sim/adversary.h"
 
+#include <utility>
+
 namespace ballast::sim {
 
 Adversary::Adversary(const Population& workers, std::size_t dim, const attacks::Attack* attack)
@@ -26,6 +28,30 @@ void Adversary::note_accepted(std::uint32_t worker, std::span<const float> value
   if (!is_watching()) return;
   ++accepted_[worker];
   if (!workers_.is_byzantine(worker)) updates_[worker].assign(values.begin(), values.end());
+}
+
+std::vector<std::span<const float>> Adversary::seen_updates() const {
+  if (!is_watching()) return {};
+  return {updates_.begin(), updates_.end()};
+}
+
+std::vector<std::uint64_t> Adversary::seen_counts() const {
+  return is_watching() ? accepted_ : std::vector<std::uint64_t>();
+}
+
+Status Adversary::restore(std::vector<std::vector<float>> updates,
+                          std::vector<std::uint64_t> counts) {
+  const std::size_t size = is_watching() ? workers_.total() : 0;
+  bool fits = updates.size() == size && counts.size() == size;
+  for (std::uint32_t i = 0; fits && i < size; ++i) {
+    const bool has_update = counts[i] > 0 && !workers_.is_byzantine(i);
+    fits = updates[i].size() == (has_update ? dim_ : 0);
+  }
+  if (!fits) return invalid_argument("the saved memory of the adversary is of another run");
+  if (size == 0) return {};
+  updates_ = std::move(updates);
+  accepted_ = std::move(counts);
+  return {};
 }
 
 void Adversary::look_around() {

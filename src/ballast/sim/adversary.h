@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ballast/attacks/attack.h"
+#include "ballast/base/error.h"
 #include "ballast/server/parameter_server.h"
 #include "ballast/sim/arrival.h"
 
@@ -26,6 +27,13 @@ class Adversary {
 
   // The server accepted these values of this worker.
   void note_accepted(std::uint32_t worker, std::span<const float> values);
+
+  // What it keeps: nothing where nobody colludes. Borrowed until the next call.
+  std::vector<std::span<const float>> seen_updates() const;
+  std::vector<std::uint64_t> seen_counts() const;
+
+  // Refuses what is not the memory of such an adversary.
+  Status restore(std::vector<std::vector<float>> updates, std::vector<std::uint64_t> counts);
 
  private:
   bool is_watching() const { return attack_ != nullptr && attack_->colludes(); }

@@ -83,18 +83,43 @@ class Run {
         returns_(find_returns(arrivals, workers.size())),
         tickets_(workers.size()),
         adversary_(options.workers, parts.server.dim(), parts.attack),
+        workers_(workers),
         pool_(workers, options.threads) {}
 
-  Result<RunResult> deliver_all() {
+  Status join_all() {
     for (std::uint32_t i = 0; i < options_.workers.total(); ++i) {
       BALLAST_TRY_STATUS(start(i, parts_.server.on_join(i), returns_.first[i]));
     }
+    return {};
+  }
+
+  // In place of join_all().
+  Status go_on_from(ClusterState state) {
+    BALLAST_TRY_STATUS(check_fits(state));
+    BALLAST_TRY_STATUS(adversary_.restore(std::move(state.seen_updates), state.seen_counts));
+    for (std::uint32_t i = 0; i < workers_.size(); ++i) {
+      WorkerProgress& progress = state.workers[i];
+      const bool has_sent = progress.state.estimator.updates > 0;
+      BALLAST_TRY_STATUS(workers_[i].restore(std::move(progress.state)));
+      if (state.server.senders[i].ticket) tickets_[i] = *state.server.senders[i].ticket;
+      if (!progress.has_update) continue;
+      if (!has_sent) return invalid_argument("the saved run has an update that nobody made");
+      pool_.put(i, workers_[i].last_update(progress.version, progress.loss), progress.seconds);
+    }
+    result_.arrivals = state.arrivals;
+    result_.byzantine_arrivals = state.byzantine_arrivals;
+    return parts_.server.restore(std::move(state.server));
+  }
+
+  Result<RunResult> deliver_all() {
     while (result_.arrivals < arrivals_.size() && result_.ending == Ending::kComplete) {
       if (options_.stop != nullptr && options_.stop->load()) {
         result_.ending = Ending::kByRequest;
       } else {
         BALLAST_TRY_STATUS(deliver_next());
       }
+      const bool was_cut = result_.ending == Ending::kByRequest;
+      if (was_cut || result_.ending == Ending::kComplete) BALLAST_TRY_STATUS(save_if_due(was_cut));
     }
     for (std::uint32_t i = 0; i < options_.workers.total(); ++i) {
       result_.gradient_seconds.push_back(pool_.seconds(i));
@@ -103,6 +128,44 @@ class Run {
   }
 
  private:
+  // Whether the state can be one of this run.
+  Status check_fits(const ClusterState& state) const {
+    bool fits = state.workers.size() == workers_.size() && state.arrivals <= arrivals_.size() &&
+                state.server.senders.size() == workers_.size();
+    std::vector<bool> comes_again(workers_.size());
+    for (std::size_t i = state.arrivals; fits && i < arrivals_.size(); ++i) {
+      comes_again[arrivals_[i].worker] = true;
+    }
+    for (std::size_t i = 0; fits && i < workers_.size(); ++i) {
+      fits = !comes_again[i] || state.workers[i].has_update;
+    }
+    if (fits) return {};
+    return invalid_argument("the saved state is one of another run");
+  }
+
+  Status save_if_due(bool was_cut) {
+    if (parts_.checkpoints == nullptr || result_.arrivals == arrivals_.size()) return {};
+    if (!was_cut && !parts_.checkpoints->is_due()) return {};
+    pool_.settle();
+    ClusterStateView view{.arrivals = result_.arrivals,
+                          .byzantine_arrivals = result_.byzantine_arrivals,
+                          .server = parts_.server.state(),
+                          .workers = {},
+                          .seen_updates = adversary_.seen_updates(),
+                          .seen_counts = adversary_.seen_counts()};
+    for (std::uint32_t i = 0; i < workers_.size(); ++i) {
+      const Result<worker::Update>* update = pool_.peek(i);
+      // It fails when its turn comes, and so would the run that goes on.
+      if (update != nullptr && !*update) return {};
+      view.workers.push_back({.state = workers_[i].state(),
+                              .has_update = update != nullptr,
+                              .version = update != nullptr ? (*update)->version : 0,
+                              .loss = update != nullptr ? (*update)->loss : 0.0,
+                              .seconds = pool_.seconds(i)});
+    }
+    return parts_.checkpoints->save(view);
+  }
+
   // The list of arrivals says who comes next, so nobody can be made to wait.
   Status start(std::uint32_t worker, const std::optional<server::Assignment>& assignment,
                std::uint64_t due) {
@@ -163,6 +226,7 @@ class Run {
   Returns returns_;
   std::vector<wire::Ticket> tickets_;  // that each worker has now
   Adversary adversary_;
+  std::span<worker::Worker> workers_;
   RunResult result_;
   UpdatePool pool_;
 };
@@ -170,10 +234,12 @@ class Run {
 }  // namespace
 
 Result<RunResult> run(const ClusterOptions& options, const ClusterParts& parts,
-                      std::span<const Arrival> arrivals) {
+                      std::span<const Arrival> arrivals, std::optional<ClusterState> from) {
   BALLAST_TRY_STATUS(validate(options, parts, arrivals));
   BALLAST_TRY(auto workers, make_workers(options, parts));
-  return Run(options, parts, arrivals, workers).deliver_all();
+  Run run(options, parts, arrivals, workers);
+  BALLAST_TRY_STATUS(from ? run.go_on_from(*std::move(from)) : run.join_all());
+  return run.deliver_all();
 }
 
 }  // namespace ballast::sim

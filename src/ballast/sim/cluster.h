@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "ballast/optim/estimator.h"
 #include "ballast/server/parameter_server.h"
 #include "ballast/sim/arrival.h"
+#include "ballast/sim/cluster_state.h"
 #include "ballast/sim/observer.h"
 #include "ballast/worker/gradient_source.h"
 
@@ -42,6 +44,7 @@ struct ClusterParts {
   std::span<worker::GradientSource* const> sources;
   const attacks::Attack* attack = nullptr;  // of the Byzantine workers; without one they are honest
   std::span<Observer* const> observers = {};
+  CheckpointSink* checkpoints = nullptr;  // none: nothing is saved
 };
 
 enum class Ending : std::uint8_t {
@@ -63,7 +66,11 @@ struct RunResult {
 //
 // A Byzantine worker that colludes sees the honest workers' last accepted updates, their counts and
 // the newest model at the moment its update arrives.
+//
+// With a state to go on from, the run continues as if it had never been cut: the server is
+// restored, and the arrivals before are not delivered again. A state of another run is refused.
 Result<RunResult> run(const ClusterOptions& options, const ClusterParts& parts,
-                      std::span<const Arrival> arrivals);
+                      std::span<const Arrival> arrivals,
+                      std::optional<ClusterState> from = std::nullopt);
 
 }  // namespace ballast::sim

@@ -91,16 +91,15 @@ class TestCluster {
     if (setting_.share) checked.share = Share::make(*setting_.share).value();
     InvariantChecker checker(checked, server_);
     Observer* const observers[] = {&checker, &recorder_};
-    auto result =
-        sim::run({.workers = setting_.workers,
-                  .estimator = setting_.estimator,
-                  .seed = setting_.seed,
-                  .threads = setting_.threads,
-                  .stop = stop},
-                 {.server = server_, .sources = sources, .attack = attack, .observers = observers},
-                 arrivals);
+    auto result = run_watched(arrivals, observers, std::nullopt);
     EXPECT_TRUE(!result || checker.arrivals() == result->arrivals);
     return result;
+  }
+
+  // Goes on from a saved state; the checkers, which count from the start, do not watch.
+  Result<RunResult> go_on(std::span<const Arrival> arrivals, ClusterState from) {
+    Observer* const observers[] = {&recorder_};
+    return run_watched(arrivals, observers, std::move(from));
   }
 
   server::ParameterServer& server() { return server_; }
@@ -111,8 +110,25 @@ class TestCluster {
   std::vector<worker::GradientSource*> sources{};
   const attacks::Attack* attack = nullptr;
   const std::atomic<bool>* stop = nullptr;
+  CheckpointSink* checkpoints = nullptr;
 
  private:
+  Result<RunResult> run_watched(std::span<const Arrival> arrivals,
+                                std::span<Observer* const> observers,
+                                std::optional<ClusterState> from) {
+    return sim::run({.workers = setting_.workers,
+                     .estimator = setting_.estimator,
+                     .seed = setting_.seed,
+                     .threads = setting_.threads,
+                     .stop = stop},
+                    {.server = server_,
+                     .sources = sources,
+                     .attack = attack,
+                     .observers = observers,
+                     .checkpoints = checkpoints},
+                    arrivals, std::move(from));
+  }
+
   static server::ParameterServer make_server(const TestSetting& setting) {
     std::vector<float> start = setting.start;
     start.resize(setting.quadratic.centre.size());

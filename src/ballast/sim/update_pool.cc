@@ -46,6 +46,7 @@ void UpdatePool::start(std::uint32_t worker, server::Snapshot model, std::uint64
     const std::lock_guard lock(mutex_);
     jobs_[worker].model = std::move(model);
     open_.emplace(due, worker);
+    ++under_way_;
   }
   opened_.notify_one();
 }
@@ -63,6 +64,29 @@ Result<worker::Update> UpdatePool::finish(std::uint32_t worker) {
   Result<worker::Update> taken = std::move(*result);
   result.reset();
   return taken;
+}
+
+void UpdatePool::settle() {
+  std::unique_lock lock(mutex_);
+  while (under_way_ > 0) {
+    if (open_.empty()) {
+      computed_.wait(lock);
+    } else {
+      compute_most_urgent(lock);
+    }
+  }
+}
+
+const Result<worker::Update>* UpdatePool::peek(std::uint32_t worker) const {
+  const std::lock_guard lock(mutex_);
+  const auto& result = jobs_[worker].result;
+  return result ? &*result : nullptr;
+}
+
+void UpdatePool::put(std::uint32_t worker, const worker::Update& update, double seconds) {
+  const std::lock_guard lock(mutex_);
+  jobs_[worker].result = update;
+  jobs_[worker].seconds = seconds;
 }
 
 double UpdatePool::seconds(std::uint32_t worker) const {
@@ -92,6 +116,7 @@ void UpdatePool::compute_most_urgent(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   job.seconds += elapsed.count();
   job.result = std::move(result);
+  --under_way_;
   computed_.notify_one();
 }
 

@@ -47,6 +47,17 @@ class UpdatePool {
   // Requires: start() was called for it, and finish() not since.
   Result<worker::Update> finish(std::uint32_t worker);
 
+  // Computes whatever is open, so that nothing is under way.
+  void settle();
+
+  // The update that was started and not yet taken; null if there is none.
+  // Requires: settle() was called, and start() not since.
+  const Result<worker::Update>* peek(std::uint32_t worker) const;
+
+  // As if start() and the computation had been before.
+  // Requires: a worker that has none under way.
+  void put(std::uint32_t worker, const worker::Update& update, double seconds);
+
   // Seconds spent computing this worker's updates so far. A measurement: the only thing here that
   // differs from run to run.
   double seconds(std::uint32_t worker) const;
@@ -66,8 +77,10 @@ class UpdatePool {
   void compute_most_urgent(std::unique_lock<std::mutex>& lock);
 
   std::span<worker::Worker> workers_;
-  std::vector<Job> jobs_;     // of each worker
-  mutable std::mutex mutex_;  // guards open_, is_stopping_, and of every job result and seconds
+  std::vector<Job> jobs_;      // of each worker
+  std::size_t under_way_ = 0;  // opened, and not computed
+  mutable std::mutex
+      mutex_;  // guards open_, under_way_, is_stopping_, and of every job result and seconds
   std::condition_variable opened_;
   std::condition_variable computed_;
   Queue open_;

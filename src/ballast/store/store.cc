@@ -89,6 +89,8 @@ Status raise_sequences(const Journal& journal, server::ServerState& state) {
 Store::Store(fs::path folder, Descriptor lock, Journal journal)
     : folder_(std::move(folder)), lock_(std::move(lock)), journal_(std::move(journal)) {}
 
+bool is_in_use(const fs::path& folder) { return !lock_folder(folder); }
+
 Result<Store> Store::create(const fs::path& folder, std::string run, RunShape shape,
                             const server::ServerStateView& state, std::int64_t now_s) {
   BALLAST_TRY_STATUS(check_text(run, "name of the run"));

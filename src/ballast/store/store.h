@@ -75,6 +75,10 @@ class Store {
   std::optional<Manifest> older_;
 };
 
+// Whether another process, or another Store of this one, works on the folder, as far as one can
+// tell: a folder that cannot be locked counts.
+bool is_in_use(const std::filesystem::path& folder);
+
 struct Resumed {
   Store store;
   server::ServerState state;

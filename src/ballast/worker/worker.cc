@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ballast/base/check.h"
 #include "ballast/kernels/finite.h"
 
 namespace ballast::worker {
@@ -75,19 +76,31 @@ Result<Update> Worker::on_model(const Model& model) {
   const std::uint64_t sequence = estimator_.updates() + 1;
   const Sample sample{.key = {.seed = seed_, .worker = id_, .step = sequence},
                       .label_map = label_map_};
-  BALLAST_TRY(Computed computed, compute(model.values, sample));
+  BALLAST_TRY(const Computed computed, compute(model.values, sample));
   previous_model_.assign(model.values.begin(), model.values.end());
   statistics_.swap(next_statistics_);
+  return sent(sample.key, model.version, computed);
+}
+
+// The honest update as the behaviour leaves it.
+Update Worker::sent(const SampleKey& key, std::uint64_t version, const Computed& computed) {
+  std::span<const float> values = computed.values;
   if (behaviour_ != nullptr) {
-    changed_.assign(computed.values.begin(), computed.values.end());
-    behaviour_->change_update(sample.key, changed_);
-    computed.values = changed_;
+    changed_.assign(values.begin(), values.end());
+    behaviour_->change_update(key, changed_);
+    values = changed_;
   }
-  return Update{.sequence = sequence,
-                .version = model.version,
-                .values = computed.values,
+  return Update{.sequence = key.step,
+                .version = version,
+                .values = values,
                 .statistics = statistics_,
                 .loss = computed.loss};
+}
+
+Update Worker::last_update(std::uint64_t version, double loss) {
+  BALLAST_CHECK(estimator_.updates() > 0, "a worker without updates has no last one");
+  return sent({.seed = seed_, .worker = id_, .step = estimator_.updates()}, version,
+              {.loss = loss, .values = estimator_.state().direction});
 }
 
 WorkerState Worker::state() const {

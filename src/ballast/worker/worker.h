@@ -60,6 +60,11 @@ class Worker {
   // Cost: one or two gradients; allocates nothing of its own after the first update.
   Result<Update> on_model(const Model& model);
 
+  // The last update once more, for a worker that was restored: `version` and `loss` are those that
+  // came with it.
+  // Requires: at least one update was made.
+  Update last_update(std::uint64_t version, double loss);
+
   WorkerState state() const;
 
   // Replaces the state. One that does not fit the source or is not finite is an error and changes
@@ -75,6 +80,7 @@ class Worker {
     std::span<const float> values;
   };
   Result<Computed> compute(std::span<const float> model, const Sample& sample);
+  Update sent(const SampleKey& key, std::uint64_t version, const Computed& computed);
 
   std::uint64_t seed_;
   std::uint32_t id_;
