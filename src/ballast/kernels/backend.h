@@ -44,6 +44,12 @@ class Backend {
   virtual bool can_use(const Vector& vector) const noexcept = 0;
   virtual bool can_use(const Table& table) const noexcept = 0;
 
+  // For backends that queue their work: the queue to use from now on, such as the stream on which
+  // another library prepares rows (cuda: a cudaStream_t; null: its own), and to wait until all that
+  // was queued is done. Host memory has no queue.
+  virtual void use_stream([[maybe_unused]] void* stream) {}
+  virtual void finish() const {}
+
   // True if no value of the row is NaN or infinite. The one question for rows not checked yet,
   // which only borrowed ones can be.
   virtual bool all_finite(const Table& table, std::size_t row) const = 0;

@@ -55,6 +55,10 @@ void for_each_case(const BackendKind& kind, const Check& check) {
 
 class BackendTest : public testing::TestWithParam<BackendKind> {
  protected:
+  void SetUp() override {
+    if (backend_ == nullptr) GTEST_SKIP() << make_cuda_backend().error().message;
+  }
+
   const std::unique_ptr<host::Primitives> plain_ = host::make_reference_primitives();
   const std::unique_ptr<Backend> backend_ = GetParam().make(1);
   const std::unique_ptr<Backend> again_ = GetParam().make(3);  // the same with other threads

@@ -1,5 +1,6 @@
 #pragma once
-// The backends that the tests of kernels::Backend run on: all that this machine can make.
+// The backends that the tests of kernels::Backend run on. A program of its own, compiled with
+// BALLAST_TEST_CUDA, has the tests of the device: they are skipped where there is none.
 
 #include <functional>
 #include <memory>
@@ -17,20 +18,18 @@ struct BackendKind {
   // Whether it runs the plain loops that the others are compared with: a few sizes then show that
   // the right ones are called.
   bool is_plain;
-  // The number of threads matters to some; no result depends on it.
+  // The number of threads matters to some; no result depends on it. Null where there is none.
   std::function<std::unique_ptr<Backend>(std::size_t threads)> make;
 };
 
 inline std::vector<BackendKind> backend_kinds() {
-  std::vector<BackendKind> kinds = {
-      {"reference", true, [](std::size_t) { return make_reference_backend(); }},
-      {"cpu", false, make_cpu_backend},
-      {"device", true, [](std::size_t) { return std::make_unique<DeviceBackend>(); }}};
-  if (make_cuda_backend().has_value()) {
-    kinds.push_back(
-        {"cuda", false, [](std::size_t) { return std::move(make_cuda_backend().value()); }});
-  }
-  return kinds;
+#ifdef BALLAST_TEST_CUDA
+  return {{"cuda", false, [](std::size_t) { return make_cuda_backend().value_or(nullptr); }}};
+#else
+  return {{"reference", true, [](std::size_t) { return make_reference_backend(); }},
+          {"cpu", false, make_cpu_backend},
+          {"device", true, [](std::size_t) { return std::make_unique<DeviceBackend>(); }}};
+#endif
 }
 
 // The rows in a table of the backend's own.

@@ -21,7 +21,7 @@
 namespace ballast::kernels {
 
 // Goes up with every change to backend.h, table.h, vector.h, rows.h, weights.h or row_buffer.h.
-inline constexpr std::uint32_t kSeamVersion = 1;
+inline constexpr std::uint32_t kSeamVersion = 2;
 
 struct Plugin {
   std::uint32_t seam_version;  // kSeamVersion of the headers it was built from; first for ever
@@ -43,4 +43,5 @@ Result<std::unique_ptr<Backend>> load_backend(const std::filesystem::path& file)
 }  // namespace ballast::kernels
 
 // What a plugin defines; it returns the same description each time.
-extern "C" const ballast::kernels::Plugin* ballast_backend_plugin();
+extern "C" __attribute__((visibility("default"))) const ballast::kernels::Plugin*
+ballast_backend_plugin();

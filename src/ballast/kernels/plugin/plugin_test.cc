@@ -1,6 +1,7 @@
 #include "ballast/kernels/plugin/plugin.h"
 
 #include <dlfcn.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +45,8 @@ TEST(Plugin, IsNotUsedWhenSomethingIsWrong) {
   EXPECT_THAT(error_of(fake("missing")), HasSubstr("libballast_missing.so does not exist"));
   EXPECT_THAT(error_of(text), HasSubstr("cannot be loaded"));
   EXPECT_THAT(error_of(fake("other_version")),
-              HasSubstr("version 2 of the seam, and this program has version 1"));
+              HasSubstr(fmt::format("version {} of the seam, and this program has version {}",
+                                    kSeamVersion + 1, kSeamVersion)));
   EXPECT_THAT(error_of(fake("no_device")), HasSubstr("has no backend: no device was found"));
   EXPECT_THAT(error_of("/lib/x86_64-linux-gnu/libm.so.6"),
               testing::AnyOf(HasSubstr("does not define ballast_backend_plugin"),

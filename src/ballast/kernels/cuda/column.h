@@ -1,0 +1,316 @@
+#pragma once
+// Private to kernels/: what is computed on one column of a table. The same functions run on the
+// device, one thread a column, and on the host, where the ordinary tests compare them with the
+// reference.
+//
+// A column is anything that gives the value of a row, weights anything that gives its units. Sums
+// of units are 32 bits wide where twice the total fits, else 64.
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "ballast/kernels/cpu/sorting_network.h"
+
+#ifdef __CUDACC__
+#define BALLAST_COLUMN __host__ __device__ __forceinline__
+#define BALLAST_UNROLL _Pragma("unroll")
+#define BALLAST_UNROLL_SOME _Pragma("unroll 8")  // enough loads on their way at once
+#else
+#define BALLAST_COLUMN inline
+#define BALLAST_UNROLL
+#define BALLAST_UNROLL_SOME
+#endif
+
+namespace ballast::kernels::cuda {
+
+// A value of a column, the weight of the rows below it and of those equal to it.
+template <typename Sum>
+struct Standing {
+  float value;
+  Sum below;
+  Sum at;
+};
+
+// Where the median lies, seen from a value.
+enum class Side { kHere, kBetween, kAbove, kBelow };  // kBetween: halfway to the next value above
+
+template <typename Sum>
+BALLAST_COLUMN Side side(const Standing<Sum>& s, Sum total) {
+  if (2 * s.below >= total) return Side::kBelow;
+  const Sum through = 2 * (s.below + s.at);
+  if (through < total) return Side::kAbove;
+  return through == total ? Side::kBetween : Side::kHere;
+}
+
+template <typename Sum, typename Column, typename WeightOf>
+BALLAST_COLUMN Standing<Sum> next_above(const Column& column, const WeightOf& weight,
+                                        unsigned count, const Standing<Sum>& from) {
+  Standing<Sum> next{std::numeric_limits<float>::infinity(), from.below + from.at, 0};
+  BALLAST_UNROLL_SOME
+  for (unsigned i = 0; i < count; ++i) {
+    const float x = column(i);
+    const Sum units = static_cast<Sum>(weight(i));
+    const bool is_nearer = x > from.value && x < next.value;
+    next.at = is_nearer ? units : x == next.value ? next.at + units : next.at;
+    next.value = is_nearer ? x : next.value;
+  }
+  return next;
+}
+
+template <typename Sum, typename Column, typename WeightOf>
+BALLAST_COLUMN Standing<Sum> next_below(const Column& column, const WeightOf& weight,
+                                        unsigned count, const Standing<Sum>& from) {
+  Standing<Sum> next{-std::numeric_limits<float>::infinity(), from.below, 0};
+  BALLAST_UNROLL_SOME
+  for (unsigned i = 0; i < count; ++i) {
+    const float x = column(i);
+    const Sum units = static_cast<Sum>(weight(i));
+    const bool is_nearer = x < from.value && x > next.value;
+    next.at = is_nearer ? units : x == next.value ? next.at + units : next.at;
+    next.value = is_nearer ? x : next.value;
+  }
+  next.below -= next.at;
+  return next;
+}
+
+// The value with its standing, counted afresh.
+template <typename Sum, typename Column, typename WeightOf>
+BALLAST_COLUMN Standing<Sum> standing_of(const Column& column, const WeightOf& weight,
+                                         unsigned count, float value) {
+  Standing<Sum> s{value, 0, 0};
+  BALLAST_UNROLL_SOME
+  for (unsigned i = 0; i < count; ++i) {
+    const float x = column(i);
+    const Sum units = static_cast<Sum>(weight(i));
+    s.below += x < value ? units : 0;
+    s.at += x == value ? units : 0;
+  }
+  return s;
+}
+
+// Floats as whole numbers in the same order; both zeros are one number.
+BALLAST_COLUMN std::uint32_t ordered_key(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value + 0.0f);
+  return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
+}
+BALLAST_COLUMN float value_of_key(std::uint32_t key) {
+  return std::bit_cast<float>(key >> 31 != 0 ? key ^ 0x80000000u : ~key);
+}
+
+// The smallest value up to which the rows weigh at least `threshold`, by bisecting its bits: 32
+// counts, whatever the values are. Requires: 1 <= threshold <= the total.
+template <typename Sum, typename Column, typename WeightOf>
+BALLAST_COLUMN Standing<Sum> quantile(const Column& column, const WeightOf& weight, unsigned count,
+                                      Sum total, Sum threshold) {
+  std::uint32_t key = 0;
+  Sum below = 0, through = total;
+  for (std::uint32_t bit = 0x80000000u; bit != 0; bit >>= 1) {
+    Sum sum = 0;
+    BALLAST_UNROLL_SOME
+    for (unsigned i = 0; i < count; ++i) {
+      sum += ordered_key(column(i)) < (key | bit) ? static_cast<Sum>(weight(i)) : 0;
+    }
+    if (sum < threshold) {
+      key |= bit;
+      below = sum;
+    } else {
+      through = sum;
+    }
+  }
+  return {value_of_key(key), below, through - below};
+}
+
+// Moves from any value to the one that the median is at, or begins at, value by value; after a few
+// steps by bisection, so that no input takes more than a fixed number of counts.
+template <typename Sum, typename Column, typename WeightOf>
+BALLAST_COLUMN Standing<Sum> search(const Column& column, const WeightOf& weight, unsigned count,
+                                    Sum total, Standing<Sum> from) {
+  constexpr int kStepsMax = 8;
+  for (int step = 0; step < kStepsMax; ++step) {
+    const Side where = side(from, total);
+    if (where == Side::kHere || where == Side::kBetween) return from;
+    from = where == Side::kAbove ? next_above(column, weight, count, from)
+                                 : next_below(column, weight, count, from);
+  }
+  const Side where = side(from, total);
+  if (where == Side::kHere || where == Side::kBetween) return from;
+  return quantile(column, weight, count, total, static_cast<Sum>((total + 1) / 2));
+}
+
+// The median of a column whose search ended at `s`, as the definition rounds it. Never -0.
+template <typename Sum, typename Column, typename WeightOf>
+BALLAST_COLUMN float median_at(const Column& column, const WeightOf& weight, unsigned count,
+                               Sum total, const Standing<Sum>& s) {
+  if (side(s, total) != Side::kBetween) return s.value + 0.0f;
+  const float above = next_above(column, weight, count, s).value;
+  return static_cast<float>((static_cast<double>(s.value) + static_cast<double>(above)) / 2.0) +
+         0.0f;
+}
+
+// ---- one row replaced
+
+// What is remembered where the median lies between two values and is not one itself.
+inline constexpr std::uint32_t kUnknown = 0xFFFFFFFFu;
+
+BALLAST_COLUMN Standing<std::uint32_t> to_remember(const Standing<std::uint32_t>& s,
+                                                   std::uint32_t total) {
+  if (side(s, total) == Side::kHere) return s;
+  return {s.value, kUnknown, 0};
+}
+
+struct ReplacedRow {
+  std::uint32_t old_weight, new_weight;
+};
+
+// Brings the standing of the median up to date. False where the median is another value now, or is
+// not known to be the same: the column must then be searched, from this standing if it is known.
+BALLAST_COLUMN bool follow(Standing<std::uint32_t>& s, float old_value, float new_value,
+                           const ReplacedRow& row, std::uint32_t total) {
+  if (s.below == kUnknown) return false;
+  s.below -= old_value < s.value ? row.old_weight : 0;
+  s.at -= old_value == s.value ? row.old_weight : 0;
+  s.below += new_value < s.value ? row.new_weight : 0;
+  s.at += new_value == s.value ? row.new_weight : 0;
+  return side(s, total) == Side::kHere;
+}
+
+// ---- up to 32 rows: a sorting network in registers
+
+// A tag is a value whose last bits are replaced by the number of its row, so that an exchange is a
+// minimum and a maximum and weights need not travel along.
+template <unsigned kRows>
+inline constexpr std::uint32_t kTagMask = std::bit_ceil(kRows) - 1;
+
+template <unsigned kRows>
+BALLAST_COLUMN float make_tag(float value, unsigned row) {
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(value) & ~kTagMask<kRows>) | row);
+}
+template <unsigned kRows>
+BALLAST_COLUMN unsigned row_of_tag(float tag) {
+  return std::bit_cast<std::uint32_t>(tag) & kTagMask<kRows>;
+}
+// Whether the two values may be equal or in the other order.
+template <unsigned kRows>
+BALLAST_COLUMN bool may_tie(float left, float right) {
+  return (std::bit_cast<std::uint32_t>(left) ^ std::bit_cast<std::uint32_t>(right)) <=
+         kTagMask<kRows>;
+}
+
+template <std::uint32_t kLow, std::uint32_t kHigh>
+BALLAST_COLUMN void exchange(float* tags) {
+  const float a = tags[kLow], b = tags[kHigh];
+#ifdef __CUDA_ARCH__
+  tags[kLow] = fminf(a, b);
+  tags[kHigh] = fmaxf(a, b);
+#else
+  tags[kLow] = a < b ? a : b;
+  tags[kHigh] = a < b ? b : a;
+#endif
+}
+
+template <unsigned kRows, std::size_t... kIndex>
+BALLAST_COLUMN void sort_tags([[maybe_unused]] float* tags, std::index_sequence<kIndex...>) {
+  [[maybe_unused]] constexpr auto kNetwork = cpu::make_network<kRows>();
+  (exchange<kNetwork[kIndex].low, kNetwork[kIndex].high>(tags), ...);
+}
+template <unsigned kRows>
+BALLAST_COLUMN void sort_tags(float* tags) {
+  sort_tags<kRows>(tags, std::make_index_sequence<cpu::exchange_count(kRows)>());
+}
+
+// The ranks at which the weight of the sorted rows can reach a threshold: more rows than `first`
+// are always needed, and `last` always suffice.
+struct RankRange {
+  unsigned first, last;
+};
+
+// The value at which the rows of sorted tags reach the threshold, with its standing. Tags leave
+// open what is equal but for the last bits; there the column itself decides.
+template <unsigned kRows, typename Column, typename WeightOf>
+BALLAST_COLUMN Standing<std::uint32_t> reach(const float* tags, const Column& column,
+                                             const WeightOf& weight, std::uint32_t threshold,
+                                             const RankRange& ranks) {
+  constexpr unsigned kStride = 4;
+  std::uint32_t sum = 0, below = 0;
+  float before = tags[0], tag = tags[0], after = tags[kRows > 1 ? 1 : 0];
+  BALLAST_UNROLL
+  for (unsigned group = 0; group < kRows; group += kStride) {
+    if (group > ranks.last) continue;
+    const bool is_in_range = group + kStride > ranks.first;
+    BALLAST_UNROLL
+    for (unsigned i = 0; i < kStride; ++i) {
+      const unsigned rank = group + i;
+      if (rank >= kRows) continue;
+      if (is_in_range && sum < threshold) {
+        before = tags[rank > 0 ? rank - 1 : 0];
+        tag = tags[rank];
+        after = tags[rank + 1 < kRows ? rank + 1 : rank];
+        below = sum;
+      }
+      sum += weight(row_of_tag<kRows>(tags[rank]));
+    }
+  }
+  const unsigned row = row_of_tag<kRows>(tag);
+  const bool is_open = (row_of_tag<kRows>(before) != row && may_tie<kRows>(before, tag)) ||
+                       (row_of_tag<kRows>(after) != row && may_tie<kRows>(after, tag)) ||
+                       (std::bit_cast<std::uint32_t>(tag) & 0x7FFFFFFFu) <= kTagMask<kRows>;
+  if (!is_open) return {column(row), below, weight(row)};
+  // From the smallest value that shares the tag's leading bits, upwards.
+  float smallest = std::numeric_limits<float>::infinity();
+  for (unsigned i = 0; i < kRows; ++i) {
+    const float x = column(i);
+    if (may_tie<kRows>(make_tag<kRows>(x, row), tag) && x < smallest) smallest = x;
+  }
+  Standing<std::uint32_t> s = standing_of<std::uint32_t>(column, weight, kRows, smallest);
+  while (s.below + s.at < threshold) s = next_above(column, weight, kRows, s);
+  return s;
+}
+
+// ---- trimmed mean
+
+// The mean of what lies between two cuts on the line on which the sorted rows lie end to end.
+// `low` is the first value that reaches beyond the lower cut, `high` the first that reaches the
+// upper one. Added in the order of the rows, in double precision.
+struct Cuts {
+  double low, high;
+};
+
+// The weights at which the two values are reached.
+struct CutThresholds {
+  std::uint64_t low, high;
+};
+inline CutThresholds cut_thresholds(const Cuts& cuts, std::uint64_t total) {
+  const auto low = static_cast<std::uint64_t>(std::floor(cuts.low)) + 1;
+  const auto high = static_cast<std::uint64_t>(std::ceil(cuts.high));
+  return {low < total ? low : total, high < total ? high : total};
+}
+
+template <typename Sum, typename Column, typename WeightOf>
+BALLAST_COLUMN double sum_between(const Column& column, const WeightOf& weight, unsigned first,
+                                  unsigned count, unsigned step, const Standing<Sum>& low,
+                                  const Standing<Sum>& high) {
+  double sum = 0.0;
+  for (unsigned i = first; i < count; i += step) {
+    const float x = column(i);
+    if (!(x > low.value) || !(x < high.value)) continue;
+    sum += static_cast<double>(weight(i)) * static_cast<double>(x);
+  }
+  return sum;
+}
+
+template <typename Sum>
+BALLAST_COLUMN float trimmed_mean(double sum_inside, const Cuts& cuts, const Standing<Sum>& low,
+                                  const Standing<Sum>& high) {
+  if (low.value == high.value) return low.value;
+  const double at_low = static_cast<double>(low.below + low.at) - cuts.low;
+  const double at_high = cuts.high - static_cast<double>(high.below);
+  const double sum = sum_inside + at_low * static_cast<double>(low.value) +
+                     at_high * static_cast<double>(high.value);
+  return static_cast<float>(sum / (cuts.high - cuts.low));
+}
+
+}  // namespace ballast::kernels::cuda

@@ -1,0 +1,222 @@
+// The functions that the CUDA kernels run on each column, here on the host, against the reference.
+
+#include "ballast/kernels/cuda/column.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <vector>
+
+#include "ballast/kernels/host/primitives.h"
+#include "ballast/kernels/table_for_test.h"
+#include "ballast/kernels/trim_cuts.h"
+
+namespace ballast::kernels::cuda {
+namespace {
+
+constexpr std::size_t kDim = 24;
+
+// Calls check(column, weight, weights, j, rows) for each column of many kinds of tables.
+template <typename Check>
+void for_each_column(std::size_t row_count, const Check& check) {
+  std::uint64_t seed = 1;
+  for (const Filling filling : kFillings) {
+    for (const Weighting weighting : kWeightings) {
+      SCOPED_TRACE(testing::Message()
+                   << row_count << " rows, filling " << static_cast<int>(filling) << ", weighting "
+                   << static_cast<int>(weighting) << ", seed " << seed);
+      TestTable rows = make_table(filling, row_count, kDim, seed);
+      const Weights weights = *Weights::make(make_weights(weighting, row_count, seed++));
+      for (std::size_t j = 0; j < kDim; ++j) {
+        check([&rows, j](unsigned i) { return rows[i][j]; },
+              [&weights](unsigned i) { return weights.units()[i]; }, weights, j, rows);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+float reference_median(TestTable& rows, const Weights& weights, std::size_t j) {
+  std::vector<float> column(rows.row_count());
+  std::vector<const float*> pointers;
+  for (std::size_t i = 0; i < column.size(); ++i) column[i] = rows[i][j];
+  for (const float& value : column) pointers.push_back(&value);
+  float median = 0.0f;
+  host::make_reference_primitives()->weighted_median({pointers, 1}, weights, {&median, 1});
+  return median;
+}
+
+std::uint32_t bits(float value) { return std::bit_cast<std::uint32_t>(value); }
+
+constexpr std::size_t kRowCounts[] = {1, 2, 3, 8, 17, 32, 33, 70};
+
+TEST(Column, OrdersKeysAsValues) {
+  const float values[] = {-3.4e38f, -1.0f, -1e-45f, 0.0f, 1e-45f, 1e-30f, 2.0f, 3.4e38f};
+  for (std::size_t i = 1; i < std::size(values); ++i) {
+    EXPECT_LT(ordered_key(values[i - 1]), ordered_key(values[i]));
+    EXPECT_EQ(value_of_key(ordered_key(values[i])), values[i]);
+  }
+  EXPECT_EQ(ordered_key(-0.0f), ordered_key(0.0f));
+}
+
+TEST(Column, BisectsToTheMedian) {
+  for (const std::size_t count : kRowCounts) {
+    for_each_column(count, [&](auto column, auto weight, const Weights& weights, std::size_t j,
+                               TestTable& rows) {
+      const std::uint64_t total = weights.total();
+      const auto m = static_cast<unsigned>(count);
+      const auto s = quantile<std::uint64_t>(column, weight, m, total, total - total / 2);
+      ASSERT_EQ(bits(median_at(column, weight, m, total, s)),
+                bits(reference_median(rows, weights, j)));
+      const auto counted = standing_of<std::uint64_t>(column, weight, m, s.value);
+      ASSERT_EQ(s.below, counted.below);
+      ASSERT_EQ(s.at, counted.at);
+    });
+  }
+}
+
+TEST(Column, SearchesTheMedianFromAnyValue) {
+  Rng rng(7);
+  for (const std::size_t count : kRowCounts) {
+    for_each_column(count, [&](auto column, auto weight, const Weights& weights, std::size_t j,
+                               TestTable& rows) {
+      const auto m = static_cast<unsigned>(count);
+      const float starts[] = {rows[rng.below(count)][j], 0.0f, -3e38f,
+                              static_cast<float>(rng.normal())};
+      for (const float start : starts) {
+        const auto from = standing_of<std::uint64_t>(column, weight, m, start);
+        const auto s = search<std::uint64_t>(column, weight, m, weights.total(), from);
+        ASSERT_EQ(bits(median_at(column, weight, m, weights.total(), s)),
+                  bits(reference_median(rows, weights, j)));
+      }
+    });
+  }
+}
+
+// The rank range that the host computes is checked with the kernels; the widest is always right.
+template <unsigned kRows>
+void expect_sorted_median() {
+  for_each_column(
+      kRows, [&](auto column, auto weight, const Weights& weights, std::size_t j, TestTable& rows) {
+        if (!weights.is_narrow()) return;
+        const auto narrow = [&](unsigned i) { return static_cast<std::uint32_t>(weight(i)); };
+        const auto total = static_cast<std::uint32_t>(weights.total());
+        float tags[kRows];
+        for (unsigned i = 0; i < kRows; ++i) tags[i] = make_tag<kRows>(column(i), i);
+        sort_tags<kRows>(tags);
+        for (unsigned i = 1; i < kRows; ++i) ASSERT_LT(tags[i - 1], tags[i]);
+        const auto s = reach<kRows>(tags, column, narrow, total - total / 2, {0, kRows - 1});
+        ASSERT_EQ(bits(median_at(column, narrow, kRows, total, s)),
+                  bits(reference_median(rows, weights, j)));
+        const auto counted = standing_of<std::uint32_t>(column, narrow, kRows, s.value);
+        ASSERT_EQ(s.below, counted.below);
+        ASSERT_EQ(s.at, counted.at);
+      });
+}
+
+TEST(Column, SortsFewRowsInRegisters) {
+  expect_sorted_median<1>();
+  expect_sorted_median<2>();
+  expect_sorted_median<3>();
+  expect_sorted_median<8>();
+  expect_sorted_median<9>();
+  expect_sorted_median<17>();
+  expect_sorted_median<32>();
+}
+
+// Values that agree in all but their last bits, which tags leave open, and zeros of both signs.
+TEST(Column, DecidesWhatTagsLeaveOpen) {
+  Rng rng(3);
+  for (int trial = 0; trial < 2000; ++trial) {
+    TestTable rows(17, 1);
+    std::vector<double> counts;
+    const std::uint32_t base = rng.below(2) == 0 ? 0x3F800000u : 0u;
+    for (std::size_t i = 0; i < 17; ++i) {
+      const std::uint32_t sign = rng.below(2) == 0 ? 0x80000000u : 0u;
+      rows[i][0] = std::bit_cast<float>(sign | (base + static_cast<std::uint32_t>(rng.below(40))));
+      counts.push_back(1.0 + static_cast<double>(rng.below(9)));
+    }
+    const Weights weights = *Weights::make(counts);
+    const auto column = [&](unsigned i) { return rows[i][0]; };
+    const auto weight = [&](unsigned i) { return static_cast<std::uint32_t>(weights.units()[i]); };
+    const auto total = static_cast<std::uint32_t>(weights.total());
+    float tags[17];
+    for (unsigned i = 0; i < 17; ++i) tags[i] = make_tag<17>(column(i), i);
+    sort_tags<17>(tags);
+    const auto s = reach<17>(tags, column, weight, total - total / 2, {0, 16});
+    ASSERT_EQ(bits(median_at(column, weight, 17, total, s)),
+              bits(reference_median(rows, weights, 0)))
+        << "trial " << trial;
+  }
+}
+
+TEST(Column, FollowsTheMedianWhileRowsAreReplaced) {
+  for (const std::size_t count : {3u, 16u, 33u}) {
+    Rng rng(count);
+    TestTable rows = make_table(Filling::kTied, count, 1, count);
+    std::vector<std::uint64_t> counts(count, 1);
+    Weights weights;
+    weights.assign_units(counts);
+    const auto column = [&](unsigned i) { return rows[i][0]; };
+    const auto weight = [&](unsigned i) { return static_cast<std::uint32_t>(counts[i]); };
+    const auto m = static_cast<unsigned>(count);
+    Standing<std::uint32_t> kept{0.0f, kUnknown, 0};
+    std::size_t settled = 0;
+    for (int step = 0; step < 3000; ++step) {
+      const std::size_t row = rng.below(count);
+      const float old_value = rows[row][0];
+      rows[row][0] = draw(step % 500 < 250 ? Filling::kTied : Filling::kNormal, row, 0, rng);
+      const auto old_weight = static_cast<std::uint32_t>(counts[row]);
+      counts[row] += 1 + rng.below(2);
+      weights.assign_units(counts);
+      const auto total = static_cast<std::uint32_t>(weights.total());
+      if (weights.units()[row] != counts[row]) continue;  // all even: divided by two
+      float median = kept.value;
+      if (follow(kept, old_value, rows[row][0], {old_weight, weight(static_cast<unsigned>(row))},
+                 total)) {
+        ++settled;
+      } else {
+        if (kept.below == kUnknown) {
+          kept = standing_of<std::uint32_t>(column, weight, m, kept.value);
+        }
+        const auto s = search<std::uint32_t>(column, weight, m, total, kept);
+        median = median_at(column, weight, m, total, s);
+        kept = to_remember(s, total);
+        kept.value = median;
+      }
+      ASSERT_EQ(bits(median + 0.0f), bits(reference_median(rows, weights, 0))) << "step " << step;
+    }
+    EXPECT_GT(settled, 100u);
+  }
+}
+
+TEST(Column, TrimsMeans) {
+  for (const std::size_t count : kRowCounts) {
+    for_each_column(count, [&](auto column, auto weight, const Weights& weights, std::size_t j,
+                               TestTable& rows) {
+      const auto m = static_cast<unsigned>(count);
+      for (const double trim : {0.0, 0.1, 1.0 / 3.0, 0.499}) {
+        const TrimCuts trimmed = trim_cuts(trim, weights.total());
+        const Cuts cuts{trimmed.low, trimmed.high};
+        const CutThresholds at = cut_thresholds(cuts, weights.total());
+        const auto low = quantile<std::uint64_t>(column, weight, m, weights.total(), at.low);
+        const auto high = quantile<std::uint64_t>(column, weight, m, weights.total(), at.high);
+        const double inside = sum_between(column, weight, 0, m, 1, low, high);
+        std::vector<const float*> pointers;
+        double largest = 0.0;
+        for (unsigned i = 0; i < m; ++i) {
+          pointers.push_back(&rows[i][j]);
+          largest = std::max(largest, std::abs(static_cast<double>(rows[i][j])));
+        }
+        float expected = 0.0f;
+        host::make_reference_primitives()->weighted_trimmed_mean({pointers, 1}, weights, trim,
+                                                                 {&expected, 1});
+        ASSERT_NEAR(trimmed_mean(inside, cuts, low, high), expected, 1.5e-45 + 1.2e-7 * largest)
+            << "trim " << trim;
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace ballast::kernels::cuda

@@ -1,0 +1,244 @@
+#include "ballast/kernels/cuda/cuda_table.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+#include "ballast/base/check.h"
+
+namespace ballast::kernels::cuda {
+
+// What calls on the table will need, so that they take no memory.
+void CudaTable::make_room(std::size_t row_count) {
+  constexpr std::size_t kPartialMax = std::size_t{1} << 23;  // 64 MiB
+  const std::size_t sums = pieces(dim_).count;
+  const std::size_t tiles = tile_count(static_cast<unsigned>(row_count)) * std::size_t{kTilePairs};
+  partial_room_ =
+      std::max({row_count * sums, kTilePairs * sums, std::min(tiles * sums, kPartialMax)});
+  device_->partial(partial_room_);
+  device_->facts(tiles);
+  rows_on_device_.reserve(row_count);
+  units_on_device_.reserve(row_count);
+  coefficients_on_device_.reserve(row_count);
+  place_on_device_.reserve(1);
+}
+
+// Brings the incoming values into spare_, or refuses them.
+bool CudaTable::take(const Incoming& row) {
+  BALLAST_CHECK(!is_borrowed_, "borrowed rows cannot be changed");
+  BALLAST_CHECK(row.values.size() == dim_, "a row has the wrong size");
+  if (spare_.is_empty()) spare_ = DeviceArray<float>(dim_);
+  const cudaStream_t stream = device_->stream();
+  bool is_finite = true;
+  if (is_on_device(row.values.data())) {
+    const auto copy = [&](std::uint32_t* is_bad) {
+      copy_finite(row.values.data(), dim_, spare_.data(), is_bad, stream);
+    };
+    if (row.is_checked) {
+      copy(device_->is_bad());
+    } else {
+      is_finite = device_->all_finite(copy);
+    }
+  } else {
+    check(cudaMemcpyAsync(spare_.data(), row.values.data(), row.values.size_bytes(),
+                          cudaMemcpyHostToDevice, stream),
+          "copy a row to the device");
+    is_finite = device_->all_finite([&](std::uint32_t* is_bad) {
+      if (!row.is_checked) check_finite(spare_.data(), dim_, is_bad, stream);
+    });
+  }
+  if (!is_finite) changes_.forget_old_values();
+  return is_finite;
+}
+
+// As in host memory, the new values lie where the row replaced before lay, so that the old ones of
+// this row survive until the median has been brought up to date.
+bool CudaTable::put(std::size_t index, const Incoming& row) {
+  const Turn turn(device_->mutex());
+  BALLAST_CHECK(index < row_count(), "there is no such row to replace");
+  if (!take(row)) return false;
+  std::swap(own_[index], spare_);
+  pointers_[index] = own_[index].data();
+  changes_.note(index);
+  return true;
+}
+
+bool CudaTable::insert(std::size_t index, const Incoming& row) {
+  const Turn turn(device_->mutex());
+  BALLAST_CHECK(index <= row_count(), "a row cannot be inserted behind a gap");
+  if (!take(row)) return false;
+  const auto place = static_cast<std::ptrdiff_t>(index);
+  pointers_.insert(pointers_.begin() + place, spare_.data());
+  own_.insert(own_.begin() + place, std::exchange(spare_, {}));
+  make_room(row_count());
+  changes_.note_many();
+  return true;
+}
+
+void CudaTable::remove(std::size_t index) {
+  const Turn turn(device_->mutex());
+  BALLAST_CHECK(!is_borrowed_, "borrowed rows cannot be changed");
+  BALLAST_CHECK(index < row_count(), "there is no such row to remove");
+  const auto place = static_cast<std::ptrdiff_t>(index);
+  device_->finish();
+  own_.erase(own_.begin() + place);
+  pointers_.erase(pointers_.begin() + place);
+  changes_.note_many();
+}
+
+// Rows in host memory are copied, into what the last ones lay in if that fits.
+void CudaTable::borrow(RowsView rows) {
+  const Turn turn(device_->mutex());
+  device_->finish();
+  if (rows.dim() != dim_) own_.clear();
+  dim_ = rows.dim();
+  spare_ = {};
+  pointers_.clear();
+  std::size_t copied = 0;
+  for (const float* const row : rows.pointers()) {
+    if (is_on_device(row)) {
+      pointers_.push_back(row);
+      continue;
+    }
+    if (copied == own_.size()) own_.emplace_back(dim_);
+    float* const place = own_[copied++].data();
+    check(cudaMemcpyAsync(place, row, dim_ * sizeof(float), cudaMemcpyHostToDevice,
+                          device_->stream()),
+          "copy a row to the device");
+    pointers_.push_back(place);
+  }
+  own_.resize(copied);
+  device_->finish();
+  make_room(row_count());
+  is_borrowed_ = true;
+  changes_.note_many();
+}
+
+void CudaTable::read(std::size_t index, std::span<float> to) const {
+  const Turn turn(device_->mutex());
+  BALLAST_CHECK(to.size() == dim_, "read() needs room for every value");
+  check(cudaMemcpyAsync(to.data(), pointers_[index], to.size_bytes(), cudaMemcpyDefault,
+                        device_->stream()),
+        "copy a row from the device");
+  device_->finish();
+}
+
+float* const* CudaTable::overwrite(std::size_t row_count) {
+  if (own_.size() > row_count) device_->finish();
+  while (own_.size() > row_count) own_.pop_back();
+  while (own_.size() < row_count) own_.emplace_back(dim_);
+  pointers_.clear();
+  for (const auto& row : own_) pointers_.push_back(row.data());
+  is_borrowed_ = false;
+  make_room(row_count);
+  changes_.note_many();
+  return const_cast<float* const*>(rows(true).many);
+}
+
+Rows CudaTable::rows(bool everywhere) const {
+  Rows rows{};
+  rows.count = static_cast<unsigned>(row_count());
+  rows.dim = dim_;
+  if (rows.count <= kFewRows) std::ranges::copy(pointers_, rows.few);
+  if (rows.count > kFewRows || everywhere) {
+    static_assert(sizeof(const float*) == sizeof(std::uint64_t));
+    const std::span words(reinterpret_cast<const std::uint64_t*>(pointers_.data()), rows.count);
+    rows.many =
+        reinterpret_cast<const float* const*>(rows_on_device_.update(words, device_->stream()));
+  }
+  return rows;
+}
+
+Units CudaTable::units(const Weights& weights, bool everywhere) const {
+  BALLAST_CHECK(weights.size() == row_count(), "there must be one weight for each row");
+  Units units{};
+  units.total = weights.total();
+  units.is_narrow = weights.is_narrow();
+  const bool travels = units.is_narrow && weights.size() <= kFewRows;
+  if (travels) {
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      units.few[i] = static_cast<std::uint32_t>(weights.units()[i]);
+    }
+  }
+  if (!travels || everywhere) {
+    units.many = units_on_device_.update(weights.units(), device_->stream());
+  }
+  return units;
+}
+
+const double* CudaTable::coefficients(std::span<const double> values) const {
+  coefficients_on_device_.reserve(values.size());
+  const std::span words(reinterpret_cast<const std::uint64_t*>(values.data()), values.size());
+  return reinterpret_cast<const double*>(coefficients_on_device_.update(words, device_->stream()));
+}
+
+float* const* CudaTable::place_of(float* place) const {
+  const auto word = reinterpret_cast<std::uint64_t>(place);
+  return reinterpret_cast<float* const*>(place_on_device_.update({&word, 1}, device_->stream()));
+}
+
+// Whether the standing of the last median can be brought up to date: exactly one row was replaced
+// and no other weight has changed.
+bool CudaTable::is_followed(const Weights& weights) const noexcept {
+  const auto row = changes_.single();
+  if (!has_standing_ || !row || !weights.is_narrow() || weights.size() != weights_.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (i != *row && weights.units()[i] != weights_.units()[i]) return false;
+  }
+  return true;
+}
+
+const CudaVector& CudaTable::follow_median(const Weights& weights) {
+  BALLAST_CHECK(!is_borrowed_, "borrowed rows may change unseen");
+  if (median_ == nullptr || median_->size() != dim_) {
+    median_ = std::make_unique<CudaVector>(device_, dim_);
+    below_ = DeviceArray<std::uint32_t>(dim_);
+    at_ = DeviceArray<std::uint32_t>(dim_);
+    has_standing_ = false;
+  }
+  const MedianPlaces places{median_->data(), below_.data(), at_.data()};
+  if (is_followed(weights)) {
+    const std::size_t row = *changes_.single();
+    const RowReplacement replacement{spare_.data(),
+                                     pointers_[row],
+                                     {static_cast<std::uint32_t>(weights_.units()[row]),
+                                      static_cast<std::uint32_t>(weights.units()[row])}};
+    cuda::follow_median(rows(), units(weights), replacement, places, device_->stream());
+  } else if (!changes_.is_none() || !has_standing_ || weights != weights_) {
+    launch_median(*this, weights, places, device_->stream());
+  }
+  check(cudaGetLastError(), "find medians");
+  has_standing_ = weights.is_narrow();
+  weights_ = weights;
+  changes_.clear();
+  return *median_;
+}
+
+RankRange rank_range(const Weights& weights, std::uint64_t threshold) {
+  std::array<std::uint64_t, kFewRows> sorted{};
+  std::ranges::copy(weights.units(), sorted.begin());
+  const std::span units = std::span(sorted).first(weights.size());
+  std::ranges::sort(units);
+  RankRange range{0, 0};
+  for (std::uint64_t sum = units[0]; sum < threshold; sum += units[++range.last]) {
+  }
+  const auto heaviest = [&](unsigned i) { return units[units.size() - 1 - i]; };
+  for (std::uint64_t sum = heaviest(0); sum < threshold; sum += heaviest(++range.first)) {
+  }
+  return range;
+}
+
+void launch_median(const CudaTable& table, const Weights& weights, const MedianPlaces& out,
+                   cudaStream_t stream) {
+  if (table.row_count() <= kFewRows && weights.is_narrow()) {
+    const std::uint64_t threshold = weights.total() - weights.total() / 2;
+    median_of_few(table.rows(), table.units(weights), rank_range(weights, threshold), out, stream);
+  } else {
+    median_of_many(table.rows(true), table.units(weights, true), out, stream);
+  }
+}
+
+}  // namespace ballast::kernels::cuda
