@@ -247,7 +247,7 @@ class ResultsTest(TrainTest):
         self.assertEqual(len(list(self.out.glob("runs/*.json"))), 8)
 
     def test_a_run_that_is_cut_goes_on_to_the_same_bits(self):
-        spec = self.spec(updates=6000, evaluate_every=500)
+        spec = self.spec(updates=2000, evaluate_every=500)
         whole = self.folder / "whole"
         self.assertEqual(train(spec, "--out", whole).returncode, 0)
         command = [PROGRAM, "train", str(spec), "--out", str(self.out), "--threads", "1",
