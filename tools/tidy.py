@@ -444,6 +444,29 @@ def check_twins(files, _):
             yield Problem(kernels / folder / name, 1, f"has no twin kernels/{other}/{name}")
 
 
+TYPE_NAME = re.compile(
+    r"^(?:(?:class|struct|union|enum(?: class)?)\s+(?:alignas\(\w+\)\s+)?(\w+)\b[^;{()]*\{"
+    r"|using\s+(\w+)\s*=(?!\s*\w+::\2;))", re.MULTILINE)
+
+
+def check_type_names(files, _):
+    """One word, one meaning: a type's name stands in the headers of one room, or in another as an
+    alias of the same name. The face may give a type the name of the one it stands for, and what
+    Highway compiles for each instruction set is nobody else's."""
+    homes = {}
+    for file in files:
+        if file.path.suffix != ".h" or not file.is_library or not file.room or file.is_public \
+                or file.path.stem.endswith("-inl"):
+            continue
+        for match in TYPE_NAME.finditer(file.code):
+            name = match.group(1) or match.group(2)
+            home = homes.setdefault(name, (file.room, file.path))
+            if home[0] != file.room:
+                yield Problem(file.path, file.line_of(match.start()),
+                              f"{name} is already a type of {home[0]} ({home[1].name}): find "
+                              "another word")
+
+
 # ---- function lengths
 
 
@@ -504,7 +527,7 @@ def check_function_lengths(files, _):
 
 
 CHECKS = [check_rooms, check_includes, check_doors, check_namespaces, check_unused_doors,
-          check_text, check_headers, check_banned, check_listed, check_twins,
+          check_type_names, check_text, check_headers, check_banned, check_listed, check_twins,
           check_function_lengths]
 
 

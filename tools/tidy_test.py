@@ -197,6 +197,29 @@ class TidyTest(unittest.TestCase):
                             "src/ballast/robust/rule.cc": '#include "ballast/rules.h"\n'},
                            "rule.cc:1:", "robust may not include face")
 
+    # One word, one meaning.
+
+    def test_type_name_of_two_rooms(self):
+        for code in ("struct Shape {", "class Shape final : public Base {", "enum class Shape {",
+                     "using Shape = int;", "template <typename T>\nclass Shape\n    : Base<T> {"):
+            with self.subTest(code):
+                self.assert_breach(
+                    {"src/ballast/files/npy.h": "#pragma once\nstruct Shape {};\n",
+                     "src/ballast/robust/rule.h": f"#pragma once\n{code}"},
+                    "rule.h:", "Shape is already a type of files (npy.h)")
+
+    def test_type_names_that_do_not_clash(self):
+        self.assert_clean({
+            "src/ballast/files/npy.h": "#pragma once\nstruct Shape {\n  struct Part {};\n};\n",
+            "src/ballast/files/csv.h": "#pragma once\nstruct Shape {};\n",
+            "src/ballast/robust/rule.h":
+                "#pragma once\nstruct Shape;\nclass Shape& shape();\nstruct Part {};\n"
+                "using base::Shape;\nusing Norm = kernels::Norm;\n",
+            "src/ballast/kernels/norm.h": "#pragma once\nstruct Norm {};\n",
+            "src/ballast/kernels/cpu/norm-inl.h": "HWY_TARGET_TOGGLE\nstruct Shape {};\n",
+            "src/ballast/robust/test_rule.h": "#pragma once\nstruct Shape {};\n",
+            "src/ballast/robust/rule.cc": "struct Shape {};\n"})
+
     def test_room_without_a_row(self):
         self.assert_breach({"src/ballast/attic/old.h": "#pragma once\n"}, "attic has no row")
 

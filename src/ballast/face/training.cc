@@ -23,7 +23,7 @@ namespace face {
 namespace {
 
 // A schedule that throws makes a step that is not finite, which is not taken.
-optim::Schedule schedule_of(const Optimizer& optimizer) {
+optim::RateSchedule schedule_of(const Optimizer& optimizer) {
   if (!optimizer.schedule) return optim::constant_schedule();
   return [schedule = optimizer.schedule](std::uint64_t step) noexcept {
     try {
