@@ -51,7 +51,7 @@ struct Problem {
   nn::Network network;
   std::vector<float> parameters, gradient, statistics, images;
   std::vector<std::uint8_t> labels;
-  nn::Workspace workspace;
+  nn::NetworkWorkspace workspace;
 };
 
 void report(benchmark::State& state, double operations) {

@@ -5,21 +5,46 @@ set(BALLAST_COMMON_HEADERS
   <algorithm> <array> <cmath> <cstddef> <cstdint> <filesystem> <functional> <memory> <optional>
   <span> <string> <string_view> <tl/expected.hpp> <utility> <variant> <vector>)
 
-# ballast_library(NAME HEADERS ... SOURCES ... DEPS ... PRIVATE_DEPS ... TESTS ... FUZZERS ...)
+# What a room needs to be compiled and nothing needs to link: no part of an installed package.
+set(BALLAST_HEADER_ONLY nlohmann_json::nlohmann_json Boost::headers)
+
+# ballast_library(NAME HEADERS ... SOURCES ... DEPS ... PRIVATE_DEPS ... TESTS ... FUZZERS ...
+#   [COMPONENT NAME PUBLIC_HEADERS ...])
 #
-# One room of the house: a static library ballast_NAME with the alias ballast::NAME, its public
-# headers installed, one test program with every test of the room, and one libFuzzer program per
-# fuzz file.
-# The rooms named in DEPS are the only ones it may include (tools/tidy.py checks that).
+# One room of the house, or a part of one: a static library ballast_NAME with the alias
+# ballast::NAME, one test program with every test of the room, and one libFuzzer program per fuzz
+# file. The rooms named in DEPS are the only ones it may include (tools/tidy.py checks that).
+#
+# A room's headers are private. What is installed are the PUBLIC_HEADERS, files of include/ballast,
+# and the library of a COMPONENT, under that name, with what it links (BallastInstall.cmake).
 function(ballast_library NAME)
-  cmake_parse_arguments(ROOM "" "" "HEADERS;SOURCES;DEPS;PRIVATE_DEPS;TESTS;FUZZERS" ${ARGN})
+  cmake_parse_arguments(ROOM "" "COMPONENT"
+    "HEADERS;PUBLIC_HEADERS;SOURCES;DEPS;PRIVATE_DEPS;TESTS;FUZZERS" ${ARGN})
   set(target ballast_${NAME})
   add_library(${target} STATIC ${ROOM_SOURCES})
   add_library(ballast::${NAME} ALIAS ${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${NAME})
-  target_sources(${target} PUBLIC
-    FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${ROOM_HEADERS})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME room_${NAME})
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+  if(ROOM_HEADERS)  # beside the library, because an interface that is exported must be installed
+    add_library(${target}_headers INTERFACE)
+    target_link_libraries(${target}_headers INTERFACE ${target})
+    target_sources(${target}_headers INTERFACE
+      FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${ROOM_HEADERS})
+  endif()
+  if(ROOM_PUBLIC_HEADERS)
+    list(TRANSFORM ROOM_PUBLIC_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/ballast/)
+    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+    target_sources(${target} PUBLIC
+      FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${ROOM_PUBLIC_HEADERS})
+  endif()
+  if(ROOM_COMPONENT)
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${ROOM_COMPONENT})
+    set_property(GLOBAL APPEND PROPERTY BALLAST_COMPONENTS ${ROOM_COMPONENT})
+  endif()
   target_compile_features(${target} PUBLIC cxx_std_20)
+  foreach(header_only IN LISTS BALLAST_HEADER_ONLY)
+    list(TRANSFORM ROOM_PRIVATE_DEPS REPLACE "^${header_only}$" "$<BUILD_INTERFACE:${header_only}>")
+  endforeach()
   target_link_libraries(${target} PUBLIC ${ROOM_DEPS}
     PRIVATE $<BUILD_INTERFACE:ballast_settings> ${ROOM_PRIVATE_DEPS})
   list(LENGTH ROOM_SOURCES source_count)
@@ -29,7 +54,6 @@ function(ballast_library NAME)
   if(BALLAST_SANITIZE STREQUAL "thread")
     set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)  # only what a test needs
   endif()
-  set_property(GLOBAL APPEND PROPERTY BALLAST_ROOMS ${target})
   if(BALLAST_DEVELOPER AND ROOM_TESTS)
     ballast_test(${NAME}_test SOURCES ${ROOM_TESTS} DEPS ballast::${NAME})
   endif()

@@ -8,7 +8,8 @@ if(GIT)
     OUTPUT_VARIABLE found RESULT_VARIABLE failure OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   if(failure EQUAL 0)
     set(commit ${found})
-    execute_process(COMMAND ${GIT} -C ${SOURCE} diff-index --quiet HEAD -- src apps experiments
+    execute_process(
+      COMMAND ${GIT} -C ${SOURCE} diff-index --quiet HEAD -- include src apps experiments
       RESULT_VARIABLE differs OUTPUT_QUIET ERROR_QUIET)
     if(NOT differs EQUAL 0)
       string(APPEND commit "+")

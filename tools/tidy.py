@@ -3,7 +3,8 @@
 
 Usage: tools/tidy.py [ROOT]
 
-Which room may include which is read from the table in ARCHITECTURE.md, section "Rooms and doors".
+Which room may include and name which is read from the table in ARCHITECTURE.md, section "Rooms and
+doors"; a door that nothing goes through is a breach too.
 Function lengths come from matching braces in code laid out by clang-format, which is enough for a
 wall at 70 lines.
 """
@@ -23,7 +24,7 @@ FUNCTION_LINES_MAX = 70
 CXX_SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 CODE_SUFFIXES = CXX_SUFFIXES | {".py", ".sh", ".cmake"}
 CODE_NAMES = {"CMakeLists.txt", "Makefile"}
-SPANNING_FOLDERS = ("tests", "examples", "bench")  # may include every room
+SPANNING_FOLDERS = ("tests", "examples", "bench")  # of no room
 FOLDERS_SKIPPED = {"build", "out", "__pycache__"}
 
 # How the headers of each library in the table's last column begin.
@@ -60,7 +61,8 @@ BANS = [
     Ban(r"\busing\s+namespace\b", "name what is used, or an alias"),
     Ban(r"\bs?rand\s*\(", "Rng from ballast/base/rng.h"),
     Ban(r"\bassert\s*\(", "BALLAST_CHECK from ballast/base/check.h"),
-    Ban(r"\bsystem_clock\b", "a time that the caller passes in", library_only=True),
+    Ban(r"\bsystem_clock\b", "a time that the caller passes in", library_only=True,
+        allowed_in=("src/ballast/face/server.cc",)),
     Ban(r"\bstd::(cout|cerr|clog)\b", "return a Result, the caller prints", library_only=True),
     Ban(r"\b(f?printf|f?puts|putchar)\s*\(", "return a Result, the caller prints",
         library_only=True, allowed_in=("src/ballast/base/check.cc",)),
@@ -115,8 +117,17 @@ class File:
 
     @property
     def is_library(self):
-        is_tool = self.is_test or re.search(r"_(bench|fuzz)$", self.path.stem)
-        return self.path.parts[0] == "src" and not is_tool
+        is_tool = self.is_test or re.search(r"_(bench|fuzz)$|_for_test$", self.path.stem)
+        return self.path.parts[0] in ("src", "include") and not is_tool
+
+    @property
+    def is_public(self):
+        """A header that is installed."""
+        return self.path.parts[:2] == ("include", "ballast")
+
+    @property
+    def sees_face_only(self):
+        return self.is_public or self.path.parts[0] == "examples"
 
     @property
     def room(self):
@@ -124,6 +135,8 @@ class File:
         parts = self.path.parts
         if parts[:2] == ("src", "ballast") and len(parts) > 3:
             return parts[2]
+        if self.is_public:
+            return "face"
         return "apps" if parts[0] == "apps" else None
 
     @property
@@ -211,7 +224,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTIL
 
 
 def check_includes(files, ladder):
-    doors = declared_doors(files)
+    doors = declared_doors(files, ladder)
     for file in files:
         if not file.is_cxx:
             continue
@@ -229,17 +242,29 @@ def include_breaches(file, header, ladder, doors):
             yield f"{room} may not include {parts[0]}/"
     elif parts[0] not in ("ballast", "apps"):
         yield from library_breaches(file, header, ladder)
+    elif file.sees_face_only and len(parts) > 2 and file.path.name != "error.h":
+        yield "a public header or example includes public ones only: ballast/NAME.h"
     elif room in ladder:
-        other = "apps" if parts[0] == "apps" else parts[1]
+        other = included_room(parts)
         if not may_include(ladder, room, other):
             yield f"{room} may not include {other}: see the table of rooms in ARCHITECTURE.md"
         elif room != other and other not in doors.get(room, set()) and room != "apps":
             yield f"includes {other}, but {room}'s CMakeLists.txt does not name ballast::{other}"
 
 
+def included_room(parts):
+    """Of a header of ours, by its path."""
+    if parts[0] == "apps":
+        return "apps"
+    return "face" if len(parts) == 2 else parts[1]
+
+
 def library_breaches(file, header, ladder):
     if "/" not in header and "." not in header:
         return  # the standard library
+    if file.is_public:
+        yield f'a public header includes public ones and the standard library only, not "{header}"'
+        return
     library = next((name for name, prefixes in THIRD_PARTY.items()
                     if header.startswith(prefixes)), None)
     if library is None:
@@ -256,26 +281,92 @@ def library_breaches(file, header, ladder):
             yield f"{library} belongs into {file.room}/{libraries[library]}/ only"
 
 
-def declared_doors(files):
+def declared_doors(files, ladder):
     """The rooms each room names in its CMakeLists.txt: room -> set of rooms."""
     doors = {}
-    for file, _, other in cmake_doors(files):
+    for file, _, other in cmake_doors(files, ladder):
         doors.setdefault(file.room, set()).add(other)
     return doors
 
 
-def cmake_doors(files):
+def cmake_doors(files, ladder):
+    """Yields (CMakeLists.txt, line, room) for each library of ours that it names."""
     for file in files:
         if file.path.name == "CMakeLists.txt" and file.room:
             for match in re.finditer(r"\bballast::(\w+)", blank(file.text, CMAKE_COMMENTS)):
-                yield file, file.line_of(match.start()), match.group(1)
+                name = match.group(1)
+                # ballast::ROOM_PART is a part of a room.
+                room = name if name in ladder else name.partition("_")[0]
+                if room != file.room:
+                    yield file, file.line_of(match.start()), room
 
 
 def check_doors(files, ladder):
-    for file, line, other in cmake_doors(files):
+    for file, line, other in cmake_doors(files, ladder):
         if file.room in ladder and not may_include(ladder, file.room, other):
             yield Problem(file.path, line, f"{file.room} may not depend on ballast::{other}: "
                                            "see the table of rooms in ARCHITECTURE.md")
+
+
+def named_rooms(file, ladder):
+    """Yields (position, room) wherever the file names a room's namespace."""
+    pattern = r"(?<![\w:])(?:ballast::)?(" + "|".join(ladder) + r")::\w"
+    for match in re.finditer(pattern, file.code):
+        yield match.start(1), match.group(1)
+
+
+def check_namespaces(files, ladder):
+    """What a file names comes from a room it may include, through whichever header it came."""
+    doors = declared_doors(files, ladder)
+    for file in files:
+        if not file.is_cxx or file.room not in ladder or file.is_test:
+            continue
+        seen = set()
+        for position, other in named_rooms(file, ladder):
+            if other == file.room or other in seen:
+                continue
+            seen.add(other)
+            if not may_include(ladder, file.room, other):
+                yield Problem(file.path, file.line_of(position),
+                              f"{file.room} may not use {other}::: see the table of rooms in "
+                              "ARCHITECTURE.md")
+            elif other not in doors.get(file.room, set()) and file.room != "apps":
+                yield Problem(file.path, file.line_of(position),
+                              f"uses {other}::, but {file.room}'s CMakeLists.txt does not name "
+                              f"ballast::{other}")
+
+
+def check_unused_doors(files, ladder):
+    """A door that nothing goes through is closed: in the table and in the DEPS."""
+    used = {room: set() for room in ladder}
+    libraries = {room: set() for room in ladder}
+    for file in files:
+        if not file.is_cxx or file.room not in ladder:
+            continue
+        used[file.room].update(other for _, other in named_rooms(file, ladder))
+        for match in INCLUDE.finditer(file.text):
+            header = match.group(1)
+            parts = PurePosixPath(header).parts
+            if parts[0] in ("ballast", "apps"):
+                used[file.room].add(included_room(parts))
+            libraries[file.room].update(name for name, prefixes in THIRD_PARTY.items()
+                                        if header.startswith(prefixes))
+    for room, row in ladder.items():
+        if not any(file.room == room for file in files):
+            continue
+        for other in sorted(row.may_include - used[room] - {"everything"}):
+            if may_include(ladder, room, other):  # else it is reported already
+                yield Problem("ARCHITECTURE.md", row.line,
+                              f"{room} does not use {other}: close that door")
+        for library in sorted(row.third_party.keys() - libraries[room]):
+            if library in THIRD_PARTY:
+                yield Problem("ARCHITECTURE.md", row.line,
+                              f"{room} does not use {library}: close that door")
+    for file, line, other in cmake_doors(files, ladder):
+        if file.room in ladder and may_include(ladder, file.room, other) and \
+                other not in used[file.room] and file.room != "apps":
+            yield Problem(file.path, line, f"{file.room} does not use ballast::{other}: close that "
+                                           "door")
 
 
 def check_rooms(files, ladder):
@@ -353,6 +444,29 @@ def check_twins(files, _):
             yield Problem(kernels / folder / name, 1, f"has no twin kernels/{other}/{name}")
 
 
+TYPE_NAME = re.compile(
+    r"^(?:(?:class|struct|union|enum(?: class)?)\s+(?:alignas\(\w+\)\s+)?(\w+)\b[^;{()]*\{"
+    r"|using\s+(\w+)\s*=(?!\s*\w+::\2;))", re.MULTILINE)
+
+
+def check_type_names(files, _):
+    """One word, one meaning: a type's name stands in the headers of one room, or in another as an
+    alias of the same name. The face may give a type the name of the one it stands for, and what
+    Highway compiles for each instruction set is nobody else's."""
+    homes = {}
+    for file in files:
+        if file.path.suffix != ".h" or not file.is_library or not file.room or file.is_public \
+                or file.path.stem.endswith("-inl"):
+            continue
+        for match in TYPE_NAME.finditer(file.code):
+            name = match.group(1) or match.group(2)
+            home = homes.setdefault(name, (file.room, file.path))
+            if home[0] != file.room:
+                yield Problem(file.path, file.line_of(match.start()),
+                              f"{name} is already a type of {home[0]} ({home[1].name}): find "
+                              "another word")
+
+
 # ---- function lengths
 
 
@@ -412,8 +526,9 @@ def check_function_lengths(files, _):
                               f"{FUNCTION_LINES_MAX}: split it, or say why in `// long: reason`")
 
 
-CHECKS = [check_rooms, check_includes, check_doors, check_text, check_headers, check_banned,
-          check_listed, check_twins, check_function_lengths]
+CHECKS = [check_rooms, check_includes, check_doors, check_namespaces, check_unused_doors,
+          check_type_names, check_text, check_headers, check_banned, check_listed, check_twins,
+          check_function_lengths]
 
 
 def tidy(root):

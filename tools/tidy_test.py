@@ -36,6 +36,14 @@ CLEAN_TREE = {
     "src/ballast/robust/CMakeLists.txt":
         "ballast_library(robust SOURCES rule.cc DEPS ballast::kernels ballast::base)\n",
     "src/ballast/robust/rule.cc": '#include "ballast/kernels/norm.h"\n',
+    # So that the tests can replace the other files and leave no door unused.
+    "src/ballast/base/doors.h": "#pragma once\n#include <fmt/core.h>\n",
+    "src/ballast/kernels/doors.h": '#pragma once\n#include "ballast/base/error.h"\n',
+    "src/ballast/files/doors.h":
+        '#pragma once\n#include <sys/mman.h>\n#include "ballast/base/error.h"\n',
+    "src/ballast/robust/doors.h":
+        '#pragma once\n#include "ballast/base/error.h"\n#include "ballast/kernels/norm.h"\n',
+    "apps/ballast/doors.h": "#pragma once\n#include <CLI/CLI.hpp>\n",
     "apps/ballast/CMakeLists.txt": "add_executable(ballast_program main.cc)\n",
     "apps/ballast/main.cc": '#include <CLI/CLI.hpp>\n#include "ballast/robust/rule.h"\n',
 }
@@ -98,14 +106,119 @@ class TidyTest(unittest.TestCase):
     def test_unlisted_dependency_in_cmake(self):
         self.assert_breach(
             {"src/ballast/files/CMakeLists.txt":
-             "# may not be ballast::apps\nballast_library(files\n  DEPS ballast::robust)\n"},
+             "# may not be ballast::apps\nballast_library(files DEPS ballast::base\n"
+             "  ballast::robust)\n"},
             "src/ballast/files/CMakeLists.txt:3:", "files may not depend on ballast::robust")
 
     def test_include_without_the_dependency_in_cmake(self):
         self.assert_breach(
             {"src/ballast/robust/CMakeLists.txt":
-             "ballast_library(robust SOURCES rule.cc DEPS ballast::base)\n"},
+             "ballast_library(robust SOURCES rule.cc DEPS ballast::base)\n",
+             "src/ballast/robust/doors.h": '#pragma once\n#include "ballast/base/error.h"\n'},
             "rule.cc:1:", "does not name ballast::kernels")
+
+    def test_namespace_of_an_unlisted_room(self):
+        self.assert_breach(
+            {"src/ballast/robust/rule.cc": "\nfiles::Array read();\nfiles::Array again();\n"},
+            "rule.cc:2:", "robust may not use files::")
+        self.assert_breach({"src/ballast/files/npy.h": "#pragma once\nballast::robust::Rule x;\n"},
+                           "npy.h:2:", "files may not use robust::")
+
+    def test_namespace_without_the_dependency_in_cmake(self):
+        self.assert_breach(
+            {"src/ballast/robust/CMakeLists.txt":
+             "ballast_library(robust SOURCES rule.cc DEPS ballast::base)\n",
+             "src/ballast/robust/doors.h": '#pragma once\n#include "ballast/base/error.h"\n',
+             "src/ballast/robust/rule.cc": "kernels::Weights x;\n"},
+            "rule.cc:1:", "uses kernels::, but")
+
+    def test_what_only_looks_like_a_room(self):
+        self.assert_clean({"src/ballast/files/npy.h":
+                           "#pragma once\nint a = std::kernels::x;\nint b = my_robust::y;\n"
+                           "// robust::Rule in a comment\n",
+                           "src/ballast/base/error_test.cc": "robust::Rule x;\n"})
+
+    def test_unused_door_in_the_table(self):
+        table = CLEAN_TREE["ARCHITECTURE.md"].replace("robust | kernels", "robust | files, kernels")
+        self.assert_breach({"ARCHITECTURE.md": table}, "ARCHITECTURE.md:8:",
+                           "robust does not use files: close")
+        table = CLEAN_TREE["ARCHITECTURE.md"].replace("cli11", "cli11, fmt")
+        self.assert_breach({"ARCHITECTURE.md": table}, "apps does not use fmt: close")
+
+    def test_unused_door_in_cmake(self):
+        table = CLEAN_TREE["ARCHITECTURE.md"].replace("robust | kernels, base",
+                                                      "robust | everything")
+        self.assert_breach(
+            {"ARCHITECTURE.md": table,
+             "src/ballast/robust/CMakeLists.txt":
+             "ballast_library(robust SOURCES rule.cc DEPS ballast::kernels ballast::base\n"
+             "  ballast::files)\n"},
+            "src/ballast/robust/CMakeLists.txt:2:", "robust does not use ballast::files")
+
+    def test_part_of_a_room_is_the_room(self):
+        self.assert_clean({"src/ballast/robust/CMakeLists.txt":
+                           "ballast_library(robust_rows DEPS ballast::kernels_cpu)\n"
+                           "ballast_library(robust SOURCES rule.cc\n"
+                           "  DEPS ballast::robust_rows ballast::base)\n"})
+
+    # The public face.
+
+    FACE = {"ARCHITECTURE.md": CLEAN_TREE["ARCHITECTURE.md"].replace(
+                "| 7 | apps", "| 7 | face | everything | |\n| 7 | apps"),
+            "src/ballast/face/CMakeLists.txt":
+                "ballast_library(face_rules SOURCES rules.cc DEPS ballast::robust)\n",
+            "src/ballast/face/rules.cc":
+                '#include "ballast/rules.h"\n#include "ballast/robust/doors.h"\n',
+            "include/ballast/error.h": '#pragma once\n#include "ballast/base/error.h"\n',
+            "include/ballast/rules.h":
+                '#pragma once\n#include <span>\n#include "ballast/error.h"\n'}
+
+    def test_public_headers_include_each_other(self):
+        cmake = self.FACE["src/ballast/face/CMakeLists.txt"].replace("DEPS", "DEPS ballast::base")
+        self.assert_clean({**self.FACE, "src/ballast/face/CMakeLists.txt": cmake})
+
+    def test_public_header_that_includes_something_else(self):
+        cmake = self.FACE["src/ballast/face/CMakeLists.txt"].replace("DEPS", "DEPS ballast::base")
+        for header in ("ballast/robust/doors.h", "fmt/core.h", "unistd.h"):
+            with self.subTest(header):
+                self.assert_breach(
+                    {**self.FACE, "src/ballast/face/CMakeLists.txt": cmake,
+                     "include/ballast/rules.h": f'#pragma once\n\n#include "{header}"\n'},
+                    "include/ballast/rules.h:3:", "a public header", "includes public ones")
+
+    def test_example_that_includes_a_room(self):
+        self.assert_breach({"examples/CMakeLists.txt": "add_executable(x main.cc)\n",
+                            "examples/main.cc": '#include "ballast/robust/doors.h"\n'},
+                           "examples/main.cc:1:", "includes public ones only")
+
+    def test_room_that_includes_the_face(self):
+        cmake = self.FACE["src/ballast/face/CMakeLists.txt"].replace("DEPS", "DEPS ballast::base")
+        self.assert_breach({**self.FACE, "src/ballast/face/CMakeLists.txt": cmake,
+                            "src/ballast/robust/rule.cc": '#include "ballast/rules.h"\n'},
+                           "rule.cc:1:", "robust may not include face")
+
+    # One word, one meaning.
+
+    def test_type_name_of_two_rooms(self):
+        for code in ("struct Shape {", "class Shape final : public Base {", "enum class Shape {",
+                     "using Shape = int;", "template <typename T>\nclass Shape\n    : Base<T> {"):
+            with self.subTest(code):
+                self.assert_breach(
+                    {"src/ballast/files/npy.h": "#pragma once\nstruct Shape {};\n",
+                     "src/ballast/robust/rule.h": f"#pragma once\n{code}"},
+                    "rule.h:", "Shape is already a type of files (npy.h)")
+
+    def test_type_names_that_do_not_clash(self):
+        self.assert_clean({
+            "src/ballast/files/npy.h": "#pragma once\nstruct Shape {\n  struct Part {};\n};\n",
+            "src/ballast/files/csv.h": "#pragma once\nstruct Shape {};\n",
+            "src/ballast/robust/rule.h":
+                "#pragma once\nstruct Shape;\nclass Shape& shape();\nstruct Part {};\n"
+                "using base::Shape;\nusing Norm = kernels::Norm;\n",
+            "src/ballast/kernels/norm.h": "#pragma once\nstruct Norm {};\n",
+            "src/ballast/kernels/cpu/norm-inl.h": "HWY_TARGET_TOGGLE\nstruct Shape {};\n",
+            "src/ballast/robust/test_rule.h": "#pragma once\nstruct Shape {};\n",
+            "src/ballast/robust/rule.cc": "struct Shape {};\n"})
 
     def test_room_without_a_row(self):
         self.assert_breach({"src/ballast/attic/old.h": "#pragma once\n"}, "attic has no row")

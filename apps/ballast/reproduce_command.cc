@@ -29,9 +29,9 @@ struct ReproduceFlags {
   bool replaces_others = false;
 };
 
-Result<std::vector<experiment::Figure>> read_figures(const ReproduceFlags& flags) {
+Result<std::vector<experiment::PaperFigure>> read_figures(const ReproduceFlags& flags) {
   BALLAST_TRY(auto figures, experiment::paper_figures(flags.figure));
-  for (experiment::Figure& figure : figures) {
+  for (experiment::PaperFigure& figure : figures) {
     if (flags.is_quick) experiment::make_quick(figure.spec);
     for (const std::string& setting : flags.settings) {
       BALLAST_TRY_STATUS(experiment::apply_override(figure.spec, setting));
@@ -96,7 +96,7 @@ Status run_reproduce(const ReproduceFlags& flags) {
                    .wall_time = wall_time,
                    .on_start = [&](std::uint64_t updates) { progress.emplace(updates, "updates"); },
                    .on_figure =
-                       [&](const experiment::Figure& figure, std::uint64_t found) {
+                       [&](const experiment::PaperFigure& figure, std::uint64_t found) {
                          progress->resume(found);
                          progress->set_text(fmt::format("figure {}", figure.number));
                        },

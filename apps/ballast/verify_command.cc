@@ -49,7 +49,7 @@ class Turns {
   std::size_t begun_ = 0;
 };
 
-Result<std::vector<verify::CheckedClaim>> check(const std::vector<verify::Claim>& claims,
+Result<std::vector<verify::CheckedClaim>> check(const std::vector<verify::TheoryClaim>& claims,
                                                 const VerifyFlags& flags) {
   verify::Lab lab = lab_of(flags);
   if (!flags.mutant.empty()) {
@@ -130,7 +130,7 @@ void add_verify_command(CLI::App& app, Action& action, int& failure_code) {
   auto flags = std::make_shared<VerifyFlags>();
   CLI::App* command = app.add_subcommand("verify", "check the theory by experiment");
   std::string names;
-  for (const verify::Claim& claim : verify::claim_registry()) {
+  for (const verify::TheoryClaim& claim : verify::claim_registry()) {
     names += fmt::format("  {:<18}{}\n", claim.name, claim.source);
   }
   command->footer(

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "ballast/robust/aggregate.h"
+#include "ballast/rules.h"
 
 int main() {
   // The latest update of each worker. The last one lies.
@@ -14,7 +14,7 @@ int main() {
   // How many updates of each worker were accepted: the liar holds 12 of 32, a share of 0.375.
   const std::vector<double> weights = {4, 4, 5, 4, 3, 12};
 
-  const auto result = ballast::robust::aggregate("ctma(gm, 0.4)", rows, weights);
+  const auto result = ballast::aggregate("ctma(gm, 0.4)", rows, weights);
   if (!result) {
     std::fprintf(stderr, "%s\n", result.error().message.c_str());
     return 1;

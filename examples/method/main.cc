@@ -1,78 +1,61 @@
 // A server method of one's own: the average of the last K updates, applied as soon as there are K.
 // The class below is all that a method is; the rest shows that it works wherever the built-in one
 // does: in the simulator, over the network, through a crash and a resume, and on the status page.
+//
+//   example_method FOLDER         simulates, then serves 60 updates, and is killed before its end
+//   example_method FOLDER again   goes on from what the folder holds, to 120
 
-#include <unistd.h>
-
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
-#include "ballast/base/rng.h"
-#include "ballast/server/state.h"
-#include "ballast/service/server_status.h"
-#include "ballast/sim/cluster.h"
-#include "ballast/sim/schedule.h"
-#include "ballast/store/store.h"
-#include "ballast/transport/client.h"
-#include "ballast/transport/server.h"
+#include "ballast/client.h"
+#include "ballast/server.h"
+#include "ballast/simulation.h"
 
 namespace {
 
-using ballast::Result, ballast::Rng, ballast::Status;
+using ballast::Answer, ballast::Result, ballast::Status;
 using Vector = std::vector<float>;
-namespace optim = ballast::optim;
-namespace server = ballast::server;
-namespace service = ballast::service;
-namespace sim = ballast::sim;
-namespace store = ballast::store;
-namespace transport = ballast::transport;
-namespace worker = ballast::worker;
 
-class LastUpdates final : public server::Method {
+class LastUpdates final : public ballast::Method {
  public:
-  explicit LastUpdates(std::size_t size) : size_(size) {}
+  explicit LastUpdates(std::size_t size) : size_(size), ring_(size) {}
 
   std::string description() const override { return "last-updates(" + std::to_string(size_) + ")"; }
 
-  server::Answer on_update(const server::AdmittedUpdate& update) override {
-    ring_.resize(size_);
+  Answer on_update(const ballast::AcceptedUpdate& update) override {
     ring_[seen_++ % size_].assign(update.values.begin(), update.values.end());
-    if (seen_ < size_) return server::Answer::nothing();
+    if (seen_ < size_) return Answer::nothing();
     mean_.assign(update.values.size(), 0.0f);
     for (const Vector& values : ring_) {
       for (std::size_t j = 0; j < mean_.size(); ++j) mean_[j] += values[j] / float(size_);
     }
-    return server::Answer::along(mean_);
+    return Answer::along(mean_);
   }
 
-  // Updates are nobody's once they are in, so there is nothing to take away.
-  void remove(std::uint32_t /*worker*/) override {}
-  server::WorkerShare worker(std::uint32_t /*worker*/) const override { return {}; }
-  std::vector<server::NamedNumber> figures() const override { return {{"seen", double(seen_)}}; }
+  std::vector<ballast::NamedNumber> figures() const override { return {{"seen", double(seen_)}}; }
 
-  server::MethodStateView state() const override {
-    server::MethodStateView view{.numbers = {{"seen", {double(seen_)}}}, .vectors = {}};
+  ballast::MethodStateView state() const override {
+    ballast::MethodStateView view{.numbers = {{"seen", {double(seen_)}}}, .vectors = {}};
     for (std::size_t i = 0; i < ring_.size(); ++i) {
       view.vectors.push_back({"update-" + std::to_string(i), seen_, ring_[i]});
     }
     return view;
   }
 
-  Status restore(server::MethodState state, std::span<const std::uint64_t> /*counts*/) override {
+  Status restore(ballast::MethodState state) override {
     const auto* seen = state.find_numbers("seen");
-    if (seen == nullptr || seen->values.size() != 1 || state.vectors.size() > size_) {
+    if (seen == nullptr || seen->values.size() != 1 || state.vectors.size() != size_) {
       return ballast::invalid_argument("the state is not one of the last updates");
     }
     seen_ = static_cast<std::size_t>(seen->values[0]);
-    ring_.assign(size_, {});
-    for (std::size_t i = 0; i < state.vectors.size(); ++i) {
-      ring_[i] = std::move(state.vectors[i].values);
-    }
+    for (std::size_t i = 0; i < size_; ++i) ring_[i] = std::move(state.vectors[i].values);
     return {};
   }
 
@@ -83,129 +66,88 @@ class LastUpdates final : public server::Method {
   Vector mean_;
 };
 
-constexpr std::size_t kWorkers = 3;
-constexpr std::uint64_t kSchema = 1;
 const Vector kTruth = {2.0f, -1.0f, 0.5f};
-const std::vector<std::string> kNames = {"ann", "bob", "cleo"};
-const store::RunShape kShape = {
-    .config = "example", .worker_count = kWorkers, .dim = kTruth.size(), .statistic_count = 0};
 
 // The gradient of |model - truth|^2 / 2, a little noisy.
-class Bowl final : public worker::GradientSource {
+class Bowl final : public ballast::GradientSource {
  public:
-  std::size_t dim() const noexcept override { return kTruth.size(); }
-  int class_count() const noexcept override { return 0; }
-  std::span<const float> initial_statistics() const noexcept override { return {}; }
-  Result<double> gradient(std::span<const float> model, const worker::Sample& sample,
-                          std::span<float> out, std::span<float> /*statistics*/) override {
-    Rng rng({.seed = sample.key.seed, .owner = sample.key.worker, .step = sample.key.step});
-    for (std::size_t j = 0; j < out.size(); ++j) {
-      out[j] = model[j] - kTruth[j] + 0.1f * static_cast<float>(rng.normal());
-    }
+  std::size_t dim() const override { return kTruth.size(); }
+  Result<double> gradient(std::span<const float> model, const ballast::Sample& sample,
+                          std::span<float> out, std::span<float>) override {
+    std::mt19937_64 generator(sample.key.mixed());
+    std::normal_distribution<float> noise(0.0f, 0.1f);
+    for (std::size_t j = 0; j < out.size(); ++j) out[j] = model[j] - kTruth[j] + noise(generator);
     return 0.0;
   }
 };
 
-Result<server::ParameterServer> make_server() {
-  BALLAST_TRY(auto optimizer, optim::make_sgd_server<float>({.eta = 0.1}, Vector(kTruth.size())));
-  return server::ParameterServer::make(
-      {.worker_count = kWorkers, .admission = {.names = kNames}},
-      {.method = std::make_unique<LastUpdates>(5), .optimizer = std::move(optimizer)});
+ballast::Training training() {
+  return {.start = Vector(kTruth.size()),
+          .optimizer = {.eta = 0.1},
+          .method = std::make_unique<LastUpdates>(5)};
 }
 
-double distance_to_truth(const server::ParameterServer& server) {
+void tell(const char* where, std::uint64_t updates, const Vector& model) {
   double sum = 0.0;
-  for (std::size_t j = 0; j < kTruth.size(); ++j) {
-    sum += std::pow((*server.model().values)[j] - kTruth[j], 2.0);
-  }
-  return std::sqrt(sum);
-}
-
-void tell(const char* where, const server::ParameterServer& server) {
+  for (std::size_t j = 0; j < kTruth.size(); ++j) sum += std::pow(model[j] - kTruth[j], 2.0);
   std::printf("%s: %llu updates, the model is %s the truth\n", where,
-              static_cast<unsigned long long>(server.accepted_count()),
-              distance_to_truth(server) < 0.2 ? "close to" : "far from");
+              static_cast<unsigned long long>(updates),
+              std::sqrt(sum) < 0.2 ? "close to" : "far from");
 }
 
 Status simulate() {
-  BALLAST_TRY(auto server, make_server());
-  BALLAST_TRY(const auto arrivals,
-              sim::draw_arrivals(sim::ScheduleOptions{.workers = {.honest = kWorkers}}, 200));
-  Bowl bowl;
-  const std::vector<worker::GradientSource*> sources(kWorkers, &bowl);
-  BALLAST_TRY_STATUS(sim::run({.workers = {.honest = kWorkers}, .estimator = optim::SgdEstimator{}},
-                              {.server = server, .sources = sources}, arrivals));
-  tell("in the simulator", server);
+  BALLAST_TRY(
+      const auto result,
+      ballast::simulate(training(),
+                        {.honest = 3, .updates = 200, .sources = {std::make_shared<Bowl>()}}));
+  tell("in the simulator", result.accepted, *result.model.values);
   return {};
 }
 
-// One worker sends so many updates over the network; each is in the journal before it is answered.
-Status train(store::Store& store, server::ParameterServer server, int updates) {
-  transport::ExchangeOptions exchange;
-  exchange.hooks.judged = [&store](const server::ParameterServer& core,
-                                   const transport::JudgedUpdate& update) {
-    const store::JournalRecord record = {.t = core.accepted_count(),
-                                         .worker = update.worker,
-                                         .sequence = update.ticket.sequence,
-                                         .version = update.ticket.version};
-    const bool is_noted = store.append({&record, 1}).has_value();
-    return is_noted ? std::nullopt : std::optional(transport::Close::kStopping);
-  };
-  BALLAST_TRY(auto network,
-              transport::NetworkServer::start({.run = "example", .schema_hash = kSchema},
-                                              std::move(server), std::move(exchange)));
-  BALLAST_TRY(auto client,
-              transport::Client::make({.server = "127.0.0.1:" + std::to_string(network.port()),
-                                       .name = kNames[0],
-                                       .schema_hash = kSchema,
-                                       .dim = kTruth.size()}));
-  BALLAST_TRY(transport::ClientModel model, client.join());
-  for (int i = 0; i < updates; ++i) {
+// The worker ann sends 60 updates.
+Status work(std::uint16_t port) {
+  BALLAST_TRY(auto client, ballast::Client::make({.server = "127.0.0.1:" + std::to_string(port),
+                                                  .name = "ann",
+                                                  .dim = kTruth.size()}));
+  BALLAST_TRY(ballast::ReceivedModel model, client.join());
+  for (int i = 0; i < 60; ++i) {
     Vector update(model.values.begin(), model.values.end());
     for (std::size_t j = 0; j < update.size(); ++j) update[j] -= kTruth[j];
-    BALLAST_TRY(const transport::PushResult result, client.push(update));
-    model = result.next;
+    BALLAST_TRY(const auto outcome, client.push(update));
+    model = outcome.next;
   }
-  Status saved;
-  network.exchange().inspect([&](const server::ParameterServer& core) {
-    tell("over the network", core);
-    const std::string status = service::status_json(service::status_of(core, {}));
-    const std::size_t start = status.find("\"method\"");
-    std::printf("%s\n", status.substr(start, status.find('}', start) + 1 - start).c_str());
-    if (auto report = store.save(core.state(), 0); !report) saved = tl::unexpected(report.error());
-  });
-  return saved;
+  return {};
 }
 
-// The server goes away after 60 updates, and another process would go on just like this.
-Status serve_through_a_crash(const std::filesystem::path& folder) {
-  {
-    BALLAST_TRY(auto server, make_server());
-    BALLAST_TRY(auto store, store::Store::create(folder, "example", kShape, server.state(), 0));
-    BALLAST_TRY_STATUS(train(store, std::move(server), 60));
+Status serve(const std::string& folder, bool is_resume) {
+  BALLAST_TRY(auto server, ballast::Server::start(training(), {.run = "example",
+                                                               .names = {"ann", "bob", "cleo"},
+                                                               .state = folder,
+                                                               .is_resume = is_resume,
+                                                               .checkpoint_every = 20}));
+  if (is_resume) {
+    std::printf("resumed with %llu updates\n",
+                static_cast<unsigned long long>(server.resumed_count()));
   }
-  BALLAST_TRY(auto resumed, store::Store::resume(folder, kShape));
-  BALLAST_TRY(auto server, make_server());
-  BALLAST_TRY_STATUS(server.restore(std::move(resumed.state)));
-  server.begin_incarnation(resumed.store.incarnation());
-  std::printf("resumed: %s with %llu updates\n", server.method().description().c_str(),
-              static_cast<unsigned long long>(server.accepted_count()));
-  return train(resumed.store, std::move(server), 60);
-}
-
-Status run() {
-  BALLAST_TRY_STATUS(simulate());
-  std::string folder = std::filesystem::temp_directory_path() / "ballast_method_XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) return ballast::io_error("cannot make a folder");
-  Status status = serve_through_a_crash(folder);
-  std::filesystem::remove_all(folder);
-  return status;
+  BALLAST_TRY_STATUS(work(server.port()));
+  BALLAST_TRY(const auto model, server.model());
+  BALLAST_TRY(const auto accepted, server.accepted_count());
+  tell("over the network", accepted, *model.values);
+  BALLAST_TRY(const std::string status, server.status());
+  const std::size_t start = status.find("\"method\"");
+  std::printf("%s\n", status.substr(start, status.find('}', start) + 1 - start).c_str());
+  std::fflush(stdout);
+  if (!is_resume) std::raise(SIGKILL);  // the power goes; nothing is saved or said
+  return server.stop();
 }
 
 }  // namespace
 
-int main() {
-  const Status status = run();
+int main(int argc, char** argv) {
+  if (argc < 2) return std::fprintf(stderr, "usage: %s FOLDER [again]\n", argv[0]), 2;
+  const bool is_resume = argc > 2;
+  Status status = is_resume ? Status{} : simulate();
+  if (status) status = serve(argv[1], is_resume);
   if (!status) std::fprintf(stderr, "%s\n", status.error().message.c_str());
   return status ? 0 : 1;
 }

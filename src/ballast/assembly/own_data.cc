@@ -19,7 +19,7 @@ namespace {
 // Labels are bytes in the native engine; more classes than that are a regression target by mistake.
 constexpr double kLabelMax = 255.0;
 
-Result<data::Shape> sample_shape(const files::Shape& shape) {
+Result<data::Shape> sample_shape(const files::ArrayShape& shape) {
   switch (shape.size()) {
     case 2:
       return data::Shape{.channels = shape[1]};
@@ -54,7 +54,7 @@ Result<std::vector<int>> whole_labels(const files::Array& array) {
 }
 
 // Where the value lies, in the words of the array's shape: "sample 3, column 2".
-std::string place_text(std::size_t index, const files::Shape& shape) {
+std::string place_text(std::size_t index, const files::ArrayShape& shape) {
   constexpr std::array<std::array<const char*, 3>, 3> kNames = {
       {{"column"}, {"row", "column"}, {"channel", "row", "column"}}};
   std::string text;
@@ -66,7 +66,7 @@ std::string place_text(std::size_t index, const files::Shape& shape) {
 }
 
 // Requires: a shape that sample_shape() takes.
-Status check_finite(std::span<const float> features, const files::Shape& shape) {
+Status check_finite(std::span<const float> features, const files::ArrayShape& shape) {
   const auto wrong =
       std::ranges::find_if(features, [](float value) { return !std::isfinite(value); });
   if (wrong == features.end()) return {};

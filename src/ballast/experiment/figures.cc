@@ -48,8 +48,8 @@ constexpr Length kQuickCifar = {500, 250};
 
 Result<Spec> demo_spec() { return parse_spec(embedded::kDemo, "demo.toml"); }
 
-Result<std::vector<Figure>> paper_figures(std::string_view which) {
-  std::vector<Figure> figures;
+Result<std::vector<PaperFigure>> paper_figures(std::string_view which) {
+  std::vector<PaperFigure> figures;
   for (const CarriedFigure& carried : kFigures) {
     if (which != "all" && which != fmt::format("{}", carried.number)) continue;
     BALLAST_TRY(Spec spec, parse_spec(carried.text, fmt::format("fig{}.toml", carried.number)));

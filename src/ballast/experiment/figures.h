@@ -11,14 +11,14 @@
 
 namespace ballast::experiment {
 
-struct Figure {
+struct PaperFigure {
   int number = 0;          // as in the compiled paper
   std::string title = {};  // "Figure 5. MNIST: ..."
   Spec spec = {};
 };
 
 // The figure of that number, or every one for "all".
-Result<std::vector<Figure>> paper_figures(std::string_view which);
+Result<std::vector<PaperFigure>> paper_figures(std::string_view which);
 
 // The demonstration: one fast liar among nine workers, under several rules.
 Result<Spec> demo_spec();

@@ -11,10 +11,10 @@
 namespace ballast::experiment {
 namespace {
 
-std::vector<Figure> all_figures() {
+std::vector<PaperFigure> all_figures() {
   auto figures = paper_figures("all");
   EXPECT_TRUE(figures.has_value()) << (figures ? "" : figures.error().message);
-  return figures ? *figures : std::vector<Figure>();
+  return figures ? *figures : std::vector<PaperFigure>();
 }
 
 // Panels x curves x seeds: panels as in the captions, at two shares; curves with both medians and
@@ -23,7 +23,7 @@ TEST(Figures, HaveTheRunsOfThePaper) {
   const std::map<int, std::size_t> expected = {{2, 4 * 7 * 3},  {3, 7 * 7 * 3},  {4, 4 * 16 * 3},
                                                {5, 4 * 7 * 10}, {6, 6 * 7 * 10}, {7, 4 * 16 * 10}};
   std::map<int, std::size_t> counts;
-  for (const Figure& figure : all_figures()) {
+  for (const PaperFigure& figure : all_figures()) {
     const auto plan = expand(figure.spec);
     ASSERT_TRUE(plan.has_value()) << plan.error().message;
     counts[figure.number] = plan->size();
@@ -34,7 +34,7 @@ TEST(Figures, HaveTheRunsOfThePaper) {
 
 // A run that occurs twice would be found once when a figure is resumed.
 TEST(Figures, RunNothingTwice) {
-  for (const Figure& figure : all_figures()) {
+  for (const PaperFigure& figure : all_figures()) {
     std::set<std::string> fingerprints;
     const auto plan = expand(figure.spec);
     ASSERT_TRUE(plan.has_value()) << plan.error().message;
@@ -47,7 +47,7 @@ TEST(Figures, RunNothingTwice) {
 
 TEST(Figures, ComeAtTheShareStatedAndAtTheShareRun) {
   const std::map<double, double> run_for = {{0.4, 1.0 / 3.0}, {0.3, 0.25}};
-  for (const Figure& figure : all_figures()) {
+  for (const PaperFigure& figure : all_figures()) {
     std::set<std::pair<std::string, double>> stated;
     std::set<std::pair<std::string, double>> run;
     const auto plan = expand(figure.spec);
@@ -85,7 +85,7 @@ TEST(Figures, TellCtmaTheShareOfTheRun) {
 }
 
 TEST(Figures, HaveOneRecommendedCurveInEveryPanelWithTheSameSetting) {
-  for (const Figure& figure : all_figures()) {
+  for (const PaperFigure& figure : all_figures()) {
     const auto plan = expand(figure.spec);
     ASSERT_TRUE(plan.has_value()) << plan.error().message;
     std::map<std::string, std::size_t> curves;
@@ -103,13 +103,13 @@ TEST(Figures, HaveOneRecommendedCurveInEveryPanelWithTheSameSetting) {
 }
 
 TEST(Figures, AllMakeClaims) {
-  for (const Figure& figure : all_figures()) {
+  for (const PaperFigure& figure : all_figures()) {
     EXPECT_GE(figure.spec.claims.size(), 2u) << figure.number;
   }
 }
 
 TEST(Figures, QuickOnesHaveOneSeedAndTheSameLengthForAllCurves) {
-  for (Figure& figure : all_figures()) {
+  for (PaperFigure& figure : all_figures()) {
     make_quick(figure.spec);
 
     const auto plan = expand(figure.spec);

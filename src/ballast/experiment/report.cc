@@ -154,7 +154,7 @@ std::string setting_text(const Spec& spec) {
 }
 
 Result<ReportSection> figure_section(const FigureResult& result, const ReportOptions& options) {
-  const Figure& figure = result.figure;
+  const PaperFigure& figure = result.figure;
   ReportSection section{.heading = figure.title,
                         .paragraphs = {setting_text(figure.spec)},
                         .table = result_table_of(result),
@@ -184,9 +184,9 @@ ReportSection claims_section(const FigureResult& result) {
 
 }  // namespace
 
-Result<records::Report> make_report(std::span<const FigureResult> figures,
-                                    const ReportOptions& options) {
-  records::Report report{.title = "Weight for Robustness, reproduced"};
+Result<records::ReportPage> make_report(std::span<const FigureResult> figures,
+                                        const ReportOptions& options) {
+  records::ReportPage report{.title = "Weight for Robustness, reproduced"};
   if (options.is_quick) report.title += " (quick version)";
   report.sections = {introduction(options), how_to_read(options), overview(figures)};
   for (const FigureResult& result : figures) {

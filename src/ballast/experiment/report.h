@@ -16,7 +16,7 @@
 namespace ballast::experiment {
 
 struct FigureResult {
-  Figure figure;
+  PaperFigure figure;
   std::vector<records::RunRecord> records = {};
   std::vector<JudgedClaim> claims = {};
   std::string warning = {};  // why there is no picture; empty if there is one
@@ -31,7 +31,7 @@ struct ReportOptions {
 
 // A figure with a warning is shown without its picture, with the warning instead. Nothing in it
 // depends on when or how fast the runs were made.
-Result<records::Report> make_report(std::span<const FigureResult> figures,
-                                    const ReportOptions& options);
+Result<records::ReportPage> make_report(std::span<const FigureResult> figures,
+                                        const ReportOptions& options);
 
 }  // namespace ballast::experiment

@@ -20,15 +20,15 @@ std::uint64_t updates_of(const Plan& plan) {
   return updates;
 }
 
-std::filesystem::path figure_folder(const Figure& figure, const ReproduceOptions& options) {
+std::filesystem::path figure_folder(const PaperFigure& figure, const ReproduceOptions& options) {
   return options.folder / fmt::format("fig{}", figure.number);
 }
 
 // Expands the figures and loads what they need.
-Result<std::vector<Plan>> prepare(const std::vector<Figure>& figures,
+Result<std::vector<Plan>> prepare(const std::vector<PaperFigure>& figures,
                                   assembly::Materials& materials) {
   std::vector<Plan> plans;
-  for (const Figure& figure : figures) {
+  for (const PaperFigure& figure : figures) {
     BALLAST_TRY(Plan plan, expand(figure.spec));
     for (const PlannedRun& planned : plan) {
       if (const auto material = materials.get(planned.run); !material) {
@@ -43,7 +43,7 @@ Result<std::vector<Plan>> prepare(const std::vector<Figure>& figures,
 }
 
 // The other figures' folders are passed along because some runs stand in two figures.
-Result<RunnerResult> run_figure(const Figure& figure, const Plan& plan,
+Result<RunnerResult> run_figure(const PaperFigure& figure, const Plan& plan,
                                 assembly::Materials& materials,
                                 const std::vector<std::filesystem::path>& others,
                                 const ReproduceOptions& options) {
@@ -64,7 +64,7 @@ Result<RunnerResult> run_figure(const Figure& figure, const Plan& plan,
 }
 
 // The pictures under the names that the page of Markdown has for them.
-Status write_pictures(const records::Report& report, const std::filesystem::path& folder) {
+Status write_pictures(const records::ReportPage& report, const std::filesystem::path& folder) {
   BALLAST_TRY_STATUS(files::make_folder(folder / "images"));
   for (const records::ReportSection& section : report.sections) {
     if (section.picture.empty()) continue;
@@ -81,10 +81,10 @@ Status write_results(const std::vector<FigureResult>& figures, const ReproduceOp
   }
   BALLAST_TRY(const std::string json, claims_json(claims));
   BALLAST_TRY_STATUS(files::write_text(options.folder / "claims.json", json));
-  BALLAST_TRY(const records::Report report, make_report(figures, {.folder = options.folder,
-                                                                  .is_quick = options.is_quick,
-                                                                  .command = options.command,
-                                                                  .program = options.program}));
+  BALLAST_TRY(const records::ReportPage report, make_report(figures, {.folder = options.folder,
+                                                                      .is_quick = options.is_quick,
+                                                                      .command = options.command,
+                                                                      .program = options.program}));
   BALLAST_TRY(const std::string page, records::html_page(report));
   BALLAST_TRY_STATUS(files::write_text(options.folder / "report.html", page));
   BALLAST_TRY_STATUS(write_pictures(report, options.folder));
@@ -93,7 +93,7 @@ Status write_results(const std::vector<FigureResult>& figures, const ReproduceOp
 
 }  // namespace
 
-Result<ReproduceResult> reproduce(const std::vector<Figure>& figures,
+Result<ReproduceResult> reproduce(const std::vector<PaperFigure>& figures,
                                   const ReproduceOptions& options) {
   assembly::Materials materials;
   BALLAST_TRY(const std::vector<Plan> plans, prepare(figures, materials));

@@ -33,8 +33,8 @@ struct ReproduceOptions {
   // Called once before the first run: the updates of all figures together.
   std::function<void(std::uint64_t updates)> on_start = [](std::uint64_t) {};
   // Called when a figure begins: how many of its updates were found done.
-  std::function<void(const Figure& figure, std::uint64_t updates)> on_figure = [](const Figure&,
-                                                                                  std::uint64_t) {};
+  std::function<void(const PaperFigure& figure, std::uint64_t updates)> on_figure =
+      [](const PaperFigure&, std::uint64_t) {};
   // Called from several threads.
   std::function<void(std::uint64_t updates)> on_progress = [](std::uint64_t) {};
 };
@@ -46,7 +46,7 @@ struct ReproduceResult {
 
 // A specification that is wrong and data that are missing are refused before anything is run or
 // written, whichever figure they belong to.
-Result<ReproduceResult> reproduce(const std::vector<Figure>& figures,
+Result<ReproduceResult> reproduce(const std::vector<PaperFigure>& figures,
                                   const ReproduceOptions& options);
 
 }  // namespace ballast::experiment

@@ -79,7 +79,7 @@ class ReproduceTest : public testing::Test {
     write_data(folder_.path());
   }
 
-  std::vector<Figure> figures() const {
+  std::vector<PaperFigure> figures() const {
     auto spec = parse_spec(kSpec, folder_.path() / "spec.toml");
     EXPECT_TRUE(spec.has_value()) << (spec ? "" : spec.error().message);
     return {{.number = 8, .title = "Figure 8. A test", .spec = *spec},
@@ -91,7 +91,7 @@ class ReproduceTest : public testing::Test {
             .threads = 2,
             .is_quick = true,
             .on_start = [this](std::uint64_t updates) { planned_ = updates; },
-            .on_figure = [this](const Figure&, std::uint64_t updates) { found_ += updates; },
+            .on_figure = [this](const PaperFigure&, std::uint64_t updates) { found_ += updates; },
             .on_progress = [this](std::uint64_t updates) { made_ += updates; }};
   }
 

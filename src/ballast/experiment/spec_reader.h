@@ -24,7 +24,7 @@ inline constexpr std::string_view kWorseKey = "worse";
 inline constexpr std::string_view kMarginKey = "margin";
 inline constexpr std::string_view kWithinKey = "within";
 
-struct Source {
+struct SpecSource {
   std::string file;              // what errors call it
   std::string override_text;     // "--set key=value", empty for a file
   std::filesystem::path folder;  // that relative file names start from
@@ -32,7 +32,7 @@ struct Source {
 
 class SpecReader {
  public:
-  explicit SpecReader(Source source) : source_(std::move(source)) {}
+  explicit SpecReader(SpecSource source) : source_(std::move(source)) {}
 
   // A key at the top, the table [grid], whose keys replace those of a grid that is there, or the
   // tables [[panel]], [[curve]] or [[claim]], which are added. On an error the specification may be
@@ -59,7 +59,7 @@ class SpecReader {
   Result<const assembly::Key*> key_of_a_run(std::string_view name, std::string_view origin) const;
   std::string origin(std::string_view key, std::size_t line, const assembly::TomlNode& node) const;
 
-  Source source_;
+  SpecSource source_;
 };
 
 // Puts the origin in front of the error.

@@ -19,7 +19,7 @@ std::string ordinal(std::size_t index) {
 }
 
 bool is_in_range(const Parameter& parameter, double value) {
-  if (parameter.kind == Kind::kWhole && value != std::floor(value)) return false;
+  if (parameter.kind == ParameterKind::kWhole && value != std::floor(value)) return false;
   const bool is_above = parameter.is_low_allowed ? value >= parameter.low : value > parameter.low;
   const bool is_below =
       parameter.is_high_allowed ? value <= parameter.high : value < parameter.high;
@@ -64,7 +64,7 @@ Status Arguments::read(std::size_t index, std::string_view see) {
   if (parameter.is_required) return missing(index, see);
   bound.number = parameter.absent_number.value_or(0.0);
   bound.word = parameter.absent_text;
-  if (parameter.kind == Kind::kExpression) {
+  if (parameter.kind == ParameterKind::kExpression) {
     auto absent = parse_expression(parameter.absent_text);
     BALLAST_CHECK(absent.has_value(), "a default is an expression");
     bound.absent = *std::move(absent);
@@ -74,12 +74,12 @@ Status Arguments::read(std::size_t index, std::string_view see) {
 
 Status Arguments::read_given(std::size_t index) {
   switch (entry_->parameters[index].kind) {
-    case Kind::kNumber:
-    case Kind::kWhole:
+    case ParameterKind::kNumber:
+    case ParameterKind::kWhole:
       return read_number(index);
-    case Kind::kWord:
+    case ParameterKind::kWord:
       return read_word(index);
-    case Kind::kExpression:
+    case ParameterKind::kExpression:
       return read_nested(index);
   }
   return {};
@@ -123,19 +123,19 @@ Status Arguments::read_nested(std::size_t index) {
 }
 
 double Arguments::number(std::string_view name) const {
-  return bound_[index_of(name, Kind::kNumber)].number;
+  return bound_[index_of(name, ParameterKind::kNumber)].number;
 }
 
 std::uint64_t Arguments::whole(std::string_view name) const {
-  return static_cast<std::uint64_t>(bound_[index_of(name, Kind::kWhole)].number);
+  return static_cast<std::uint64_t>(bound_[index_of(name, ParameterKind::kWhole)].number);
 }
 
 std::string_view Arguments::word(std::string_view name) const {
-  return bound_[index_of(name, Kind::kWord)].word;
+  return bound_[index_of(name, ParameterKind::kWord)].word;
 }
 
 Arguments::Nested Arguments::nested(std::string_view name) const {
-  const std::size_t index = index_of(name, Kind::kExpression);
+  const std::size_t index = index_of(name, ParameterKind::kExpression);
   const Bound& bound = bound_[index];
   if (bound.argument == nullptr) return {bound.absent, entry_->parameters[index].absent_text};
   return {std::get<Expression>(bound.argument->value), text_};
@@ -153,7 +153,7 @@ tl::unexpected<Error> Arguments::refuse(std::string_view name, std::string_view 
 tl::unexpected<Error> Arguments::missing(std::size_t index, std::string_view see) const {
   const Parameter& parameter = entry_->parameters[index];
   const std::string what =
-      parameter.kind == Kind::kExpression
+      parameter.kind == ParameterKind::kExpression
           ? fmt::format("{} as its {} argument", with_article(parameter.noun), ordinal(index))
           : fmt::format("{}, {}", parameter.name, parameter.help);
   return point(call_->position, fmt::format("'{}' needs {}; see {}", call_->name, what, see));
@@ -183,7 +183,7 @@ std::size_t Arguments::index_of(std::string_view name) const {
   return static_cast<std::size_t>(found - entry_->parameters.begin());
 }
 
-std::size_t Arguments::index_of(std::string_view name, Kind kind) const {
+std::size_t Arguments::index_of(std::string_view name, ParameterKind kind) const {
   const std::size_t index = index_of(name);
   const Parameter& parameter = entry_->parameters[index];
   BALLAST_CHECK(parameter.kind == kind, "the parameter is of another kind");

@@ -66,7 +66,7 @@ class Arguments {
   tl::unexpected<Error> unknown(const Argument& argument, std::string_view see) const;
   tl::unexpected<Error> point(std::size_t position, std::string_view message) const;
   std::size_t index_of(std::string_view name) const;
-  std::size_t index_of(std::string_view name, Kind kind) const;
+  std::size_t index_of(std::string_view name, ParameterKind kind) const;
 
   const Entry* entry_;
   const Call* call_;

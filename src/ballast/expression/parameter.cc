@@ -38,9 +38,9 @@ std::string upper_case(std::string_view name) {
 
 std::string argument_usage(const Parameter& parameter) {
   if (parameter.is_required) return upper_case(parameter.name);
-  const std::string value = parameter.has_default()          ? default_text(parameter)
-                            : parameter.kind == Kind::kWhole ? "N"
-                                                             : "X";
+  const std::string value = parameter.has_default()                   ? default_text(parameter)
+                            : parameter.kind == ParameterKind::kWhole ? "N"
+                                                                      : "X";
   return fmt::format("{}={}", parameter.name, value);
 }
 
@@ -48,13 +48,13 @@ std::string argument_usage(const Parameter& parameter) {
 
 std::string range_text(const Parameter& parameter) {
   switch (parameter.kind) {
-    case Kind::kNumber:
+    case ParameterKind::kNumber:
       return number_range(parameter);
-    case Kind::kWhole:
+    case ParameterKind::kWhole:
       return whole_range(parameter);
-    case Kind::kWord:
+    case ParameterKind::kWord:
       return fmt::format("one of: {}", fmt::join(parameter.words, ", "));
-    case Kind::kExpression:
+    case ParameterKind::kExpression:
       return with_article(parameter.noun);
   }
   return "";

@@ -23,7 +23,7 @@ namespace ballast::expression {
 // Whole numbers up to here are exact as doubles.
 inline constexpr double kWholeMax = 0x1.0p53;
 
-enum class Kind : std::uint8_t {
+enum class ParameterKind : std::uint8_t {
   kNumber,
   kWhole,       // a whole number, 0 or more
   kWord,        // one of some words
@@ -32,7 +32,7 @@ enum class Kind : std::uint8_t {
 
 struct Parameter {
   std::string_view name;
-  Kind kind = Kind::kNumber;
+  ParameterKind kind = ParameterKind::kNumber;
   std::string_view help;  // a few words that can follow the name in a sentence
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -45,18 +45,19 @@ struct Parameter {
   std::string_view absent_text = {};         // the default of the others; else what absence means
 
   static constexpr Parameter number(std::string_view name, std::string_view help) {
-    return {.name = name, .kind = Kind::kNumber, .help = help};
+    return {.name = name, .kind = ParameterKind::kNumber, .help = help};
   }
   static constexpr Parameter whole(std::string_view name, std::string_view help) {
-    return {.name = name, .kind = Kind::kWhole, .help = help, .low = 0.0, .high = kWholeMax};
+    return {
+        .name = name, .kind = ParameterKind::kWhole, .help = help, .low = 0.0, .high = kWholeMax};
   }
   static constexpr Parameter word(std::string_view name, std::span<const std::string_view> words,
                                   std::string_view help) {
-    return {.name = name, .kind = Kind::kWord, .help = help, .words = words};
+    return {.name = name, .kind = ParameterKind::kWord, .help = help, .words = words};
   }
   static constexpr Parameter nested(std::string_view name, std::string_view noun,
                                     std::string_view help) {
-    return {.name = name, .kind = Kind::kExpression, .help = help, .noun = noun};
+    return {.name = name, .kind = ParameterKind::kExpression, .help = help, .noun = noun};
   }
 
   constexpr Parameter from(double value) const {
@@ -97,7 +98,7 @@ struct Parameter {
   constexpr Parameter optional(std::string_view meaning) const { return otherwise(meaning); }
 
   bool has_default() const noexcept {
-    const bool is_number = kind == Kind::kNumber || kind == Kind::kWhole;
+    const bool is_number = kind == ParameterKind::kNumber || kind == ParameterKind::kWhole;
     return !is_required && (!is_number || absent_number.has_value());
   }
 };

@@ -8,15 +8,15 @@
 namespace ballast::expression {
 namespace {
 
-std::string_view kind_text(Kind kind) {
+std::string_view kind_text(ParameterKind kind) {
   switch (kind) {
-    case Kind::kNumber:
+    case ParameterKind::kNumber:
       return "number";
-    case Kind::kWhole:
+    case ParameterKind::kWhole:
       return "whole number";
-    case Kind::kWord:
+    case ParameterKind::kWord:
       return "word";
-    case Kind::kExpression:
+    case ParameterKind::kExpression:
       return "expression";
   }
   return "";

@@ -61,7 +61,7 @@ Result<std::vector<double>> doubles_from(std::span<const T> values) {
 
 }  // namespace
 
-ArrayView::ArrayView(Shape its_shape, ValuesView its_values)
+ArrayView::ArrayView(ArrayShape its_shape, ValuesView its_values)
     : shape(std::move(its_shape)), values(its_values) {
   const std::size_t count = bytes().size() / element_bytes(type());
   BALLAST_CHECK(element_count(shape) == count, "the elements are as many as the shape says");

@@ -43,14 +43,14 @@ using ConstSpan = std::span<const T>;
 
 using Values = AnyElements<AlignedVector>;
 using ValuesView = AnyElements<ConstSpan>;
-using Shape = std::vector<std::size_t>;
+using ArrayShape = std::vector<std::size_t>;
 
 // As many as NumPy has.
 inline constexpr std::size_t kDimensionsMax = 32;
 
 // Invariant: `values` holds element_count(shape) elements.
 struct Array {
-  Shape shape;
+  ArrayShape shape;
   Values values;
 
   ElementType type() const noexcept { return static_cast<ElementType>(values.index()); }
@@ -59,13 +59,13 @@ struct Array {
 // Elements that somebody else owns, with a shape of its own.
 struct ArrayView {
   // Requires: the elements are as many as the shape says, in at most kDimensionsMax dimensions.
-  ArrayView(Shape its_shape, ValuesView its_values);
+  ArrayView(ArrayShape its_shape, ValuesView its_values);
   ArrayView(const Array& array);  // NOLINT(google-explicit-constructor): as string to string_view
 
   ElementType type() const noexcept { return static_cast<ElementType>(values.index()); }
   std::span<const std::byte> bytes() const;
 
-  Shape shape;
+  ArrayShape shape;
   ValuesView values;
 };
 

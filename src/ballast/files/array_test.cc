@@ -43,34 +43,35 @@ TEST(ArrayView, SeesTheOwnersElements) {
   const std::vector<float> row = {1, 2, 3, 4, 5, 6};
   const ArrayView view({2, 3}, std::span<const float>(row));
   EXPECT_EQ(static_cast<const void*>(view.bytes().data()), row.data());
-  EXPECT_EQ(view.shape, (Shape{2, 3}));
+  EXPECT_EQ(view.shape, (ArrayShape{2, 3}));
 }
 
 TEST(ArrayViewDeathTest, InsistsOnAsManyElementsAsTheShapeSays) {
   const std::vector<float> row(6);
   EXPECT_DEATH(ArrayView({2, 4}, std::span<const float>(row)), "as many as the shape says");
-  EXPECT_DEATH(ArrayView(Shape(33, 1), std::span(row).first<1>()), "as many as the shape says");
+  EXPECT_DEATH(ArrayView(ArrayShape(33, 1), std::span(row).first<1>()),
+               "as many as the shape says");
 }
 
 TEST(ElementCount, MultipliesTheDimensions) {
-  EXPECT_EQ(element_count(Shape{}), 1u);
-  EXPECT_EQ(element_count(Shape{3, 4}), 12u);
-  EXPECT_EQ(element_count(Shape{3, 0, 4}), 0u);
-  EXPECT_EQ(element_count(Shape(kDimensionsMax, 1)), 1u);
+  EXPECT_EQ(element_count(ArrayShape{}), 1u);
+  EXPECT_EQ(element_count(ArrayShape{3, 4}), 12u);
+  EXPECT_EQ(element_count(ArrayShape{3, 0, 4}), 0u);
+  EXPECT_EQ(element_count(ArrayShape(kDimensionsMax, 1)), 1u);
 }
 
 TEST(ElementCount, SeesOverflowAlsoBesideAZero) {
   constexpr std::size_t kHuge = std::size_t{1} << 33;
-  EXPECT_EQ(element_count(Shape{kHuge, kHuge}), std::nullopt);
-  EXPECT_EQ(element_count(Shape{0, kHuge, kHuge}), std::nullopt);
-  EXPECT_EQ(element_count(Shape{kHuge, kHuge, 0}), std::nullopt);
-  EXPECT_EQ(element_count(Shape(kDimensionsMax + 1, 1)), std::nullopt);
+  EXPECT_EQ(element_count(ArrayShape{kHuge, kHuge}), std::nullopt);
+  EXPECT_EQ(element_count(ArrayShape{0, kHuge, kHuge}), std::nullopt);
+  EXPECT_EQ(element_count(ArrayShape{kHuge, kHuge, 0}), std::nullopt);
+  EXPECT_EQ(element_count(ArrayShape(kDimensionsMax + 1, 1)), std::nullopt);
 }
 
 TEST(ShapeToString, IsAPythonTuple) {
-  EXPECT_EQ(to_string(Shape{}), "()");
-  EXPECT_EQ(to_string(Shape{3}), "(3,)");
-  EXPECT_EQ(to_string(Shape{3, 4}), "(3, 4)");
+  EXPECT_EQ(to_string(ArrayShape{}), "()");
+  EXPECT_EQ(to_string(ArrayShape{3}), "(3,)");
+  EXPECT_EQ(to_string(ArrayShape{3, 4}), "(3, 4)");
 }
 
 TEST(ToDoubles, IsExactUpToTwoToThe53) {

@@ -124,8 +124,8 @@ class HeaderParser {
     return malformed("True or False");
   }
 
-  Result<Shape> parse_shape() {
-    Shape shape;
+  Result<ArrayShape> parse_shape() {
+    ArrayShape shape;
     BALLAST_TRY_STATUS(expect('('));
     while (!skip(')')) {
       if (shape.size() == kDimensionsMax) {
@@ -182,14 +182,14 @@ class HeaderParser {
   std::size_t cursor_ = 0;
   std::optional<std::string_view> descr_;
   std::optional<bool> is_fortran_order_;
-  std::optional<Shape> shape_;
+  std::optional<ArrayShape> shape_;
 };
 
 }  // namespace
 
 Result<NpyHeader> parse_npy_header(std::string_view text) { return HeaderParser(text).parse(); }
 
-std::string npy_dictionary(ElementType type, const Shape& shape) {
+std::string npy_dictionary(ElementType type, const ArrayShape& shape) {
   return fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': {}, }}",
                      element_bytes(type) == 1 ? '|' : '<', stored_name(kNpyTypes, type),
                      to_string(shape));

@@ -16,7 +16,7 @@ struct NpyHeader {
   StoredType type;
   std::endian byte_order = std::endian::little;
   bool is_fortran_order = false;
-  Shape shape;
+  ArrayShape shape;
 };
 
 // Takes the three keys, in any order and each once, and nothing else; spaces and a trailing comma
@@ -24,6 +24,6 @@ struct NpyHeader {
 Result<NpyHeader> parse_npy_header(std::string_view text);
 
 // The dictionary of an array in C order, without padding.
-std::string npy_dictionary(ElementType type, const Shape& shape);
+std::string npy_dictionary(ElementType type, const ArrayShape& shape);
 
 }  // namespace ballast::files

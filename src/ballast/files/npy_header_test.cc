@@ -30,7 +30,7 @@ TEST(NpyHeader, ReadsWhatNumPyWrites) {
   EXPECT_EQ(header.type.name, "f4");
   EXPECT_EQ(header.byte_order, std::endian::little);
   EXPECT_FALSE(header.is_fortran_order);
-  EXPECT_EQ(header.shape, (Shape{3, 4}));
+  EXPECT_EQ(header.shape, (ArrayShape{3, 4}));
 }
 
 TEST(NpyHeader, TakesAnyOrderSpacingAndQuotes) {
@@ -39,14 +39,14 @@ TEST(NpyHeader, TakesAnyOrderSpacingAndQuotes) {
   EXPECT_EQ(header.type.type, ElementType::kInt64);
   EXPECT_EQ(header.byte_order, std::endian::big);
   EXPECT_TRUE(header.is_fortran_order);
-  EXPECT_EQ(header.shape, (Shape{3, 4}));
+  EXPECT_EQ(header.shape, (ArrayShape{3, 4}));
 }
 
 TEST(NpyHeader, ReadsEveryShape) {
-  EXPECT_EQ(parsed(with_shape("()")).shape, Shape{});
-  EXPECT_EQ(parsed(with_shape("(5,)")).shape, Shape{5});
+  EXPECT_EQ(parsed(with_shape("()")).shape, ArrayShape{});
+  EXPECT_EQ(parsed(with_shape("(5,)")).shape, ArrayShape{5});
   EXPECT_EQ(parsed(with_shape("(0, 7, 18446744073709551615)")).shape,
-            (Shape{0, 7, 18446744073709551615u}));
+            (ArrayShape{0, 7, 18446744073709551615u}));
 }
 
 TEST(NpyHeader, KnowsTheNumericTypes) {

@@ -76,13 +76,13 @@ std::string with_shape(std::string_view shape, std::string_view data) {
 
 TEST(ParseNpy, ReadsAMatrix) {
   const Array array = parsed(from_base64(kMatrix));
-  EXPECT_EQ(array.shape, (Shape{2, 3}));
+  EXPECT_EQ(array.shape, (ArrayShape{2, 3}));
   EXPECT_EQ(values_of<float>(array), (std::vector<float>{1, 2, 3, 4, 5, 6.5}));
 }
 
 TEST(ParseNpy, TransposesFortranOrder) {
   const Array array = parsed(from_base64(kFortranMatrix));
-  EXPECT_EQ(array.shape, (Shape{2, 3}));
+  EXPECT_EQ(array.shape, (ArrayShape{2, 3}));
   EXPECT_EQ(values_of<float>(array), (std::vector<float>{1, 2, 3, 4, 5, 6.5}));
 }
 
@@ -128,13 +128,13 @@ TEST(ParseNpy, ReadsTheOtherTypes) {
 TEST(ParseNpy, ReadsTheLaterVersions) {
   EXPECT_EQ(values_of<double>(parsed(from_base64(kVersion2))), std::vector<double>{1.5});
   const Array scalar = parsed(from_base64(kVersion3));
-  EXPECT_EQ(scalar.shape, Shape{});
+  EXPECT_EQ(scalar.shape, ArrayShape{});
   EXPECT_EQ(values_of<double>(scalar), std::vector<double>{2.5});
 }
 
 TEST(ParseNpy, ReadsEmptyArrays) {
   const Array array = parsed(with_shape("(0, 5)", ""));
-  EXPECT_EQ(array.shape, (Shape{0, 5}));
+  EXPECT_EQ(array.shape, (ArrayShape{0, 5}));
   EXPECT_TRUE(values_of<float>(array).empty());
 }
 
@@ -209,7 +209,7 @@ TEST_F(NpyFile, IsWrittenByteForByteAsNumPyDoes) {
 }
 
 template <typename T>
-void expect_round_trip(const std::filesystem::path& path, const Shape& shape) {
+void expect_round_trip(const std::filesystem::path& path, const ArrayShape& shape) {
   constexpr std::uint64_t kSeed = 23;
   SCOPED_TRACE(testing::Message() << "seed " << kSeed << ", shape " << to_string(shape));
   Rng rng(kSeed);
@@ -224,8 +224,9 @@ void expect_round_trip(const std::filesystem::path& path, const Shape& shape) {
 
 TEST_F(NpyFile, GivesBackWhatWasWritten) {
   const auto path = in_folder("array.npy");
-  for (const Shape& shape : {Shape{}, Shape{7}, Shape{0, 3}, Shape{3, 5}, Shape(kDimensionsMax, 1),
-                             Shape{2, 3, 4}, Shape{100000}}) {
+  for (const ArrayShape& shape :
+       {ArrayShape{}, ArrayShape{7}, ArrayShape{0, 3}, ArrayShape{3, 5},
+        ArrayShape(kDimensionsMax, 1), ArrayShape{2, 3, 4}, ArrayShape{100000}}) {
     expect_round_trip<float>(path, shape);
     expect_round_trip<double>(path, shape);
     expect_round_trip<std::int8_t>(path, shape);
@@ -243,7 +244,8 @@ TEST_F(NpyFile, StartsItsDataOnACacheLine) {
   for (std::size_t dimensions = 0; dimensions <= kDimensionsMax; ++dimensions) {
     const std::array<float, 1> values = {};
     const auto path = in_folder("array.npy");
-    ASSERT_TRUE(write_npy(path, ArrayView(Shape(dimensions, 1), std::span(values))).has_value());
+    ASSERT_TRUE(
+        write_npy(path, ArrayView(ArrayShape(dimensions, 1), std::span(values))).has_value());
     EXPECT_EQ(std::filesystem::file_size(path) % 64, sizeof(float)) << dimensions;
   }
 }

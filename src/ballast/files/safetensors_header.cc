@@ -162,8 +162,8 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   SafetensorsHeader header_;
   // The fields of the tensor at hand, in whatever order they come.
   std::optional<std::string> dtype_;
-  std::optional<Shape> shape_;
-  std::optional<Shape> offsets_;
+  std::optional<ArrayShape> shape_;
+  std::optional<ArrayShape> offsets_;
 };
 
 tl::unexpected<Error> wrong_entry(const TensorEntry& entry, std::string_view what) {

@@ -20,7 +20,7 @@ inline constexpr std::string_view kMetadataKey = "__metadata__";
 struct TensorEntry {
   std::string name;
   StoredType type;
-  Shape shape;
+  ArrayShape shape;
   std::size_t begin = 0;  // of its bytes, counted from the start of the data
   std::size_t end = 0;
 };

@@ -52,7 +52,7 @@ TEST(ParseSafetensors, ReadsTensorsAndMetadata) {
 
   ASSERT_EQ(tensors.tensors.size(), 2u);
   EXPECT_EQ(tensors.tensors[0].name, "rows");
-  EXPECT_EQ(tensors.tensors[0].array.shape, (Shape{2, 1}));
+  EXPECT_EQ(tensors.tensors[0].array.shape, (ArrayShape{2, 1}));
   EXPECT_EQ(values_of<float>(tensors.tensors[0].array), (std::vector<float>{1.0f, -2.0f}));
   ASSERT_NE(tensors.find("counts"), nullptr);
   EXPECT_EQ(values_of<std::int16_t>(*tensors.find("counts")), (std::vector<std::int16_t>{3, -1}));

@@ -21,7 +21,7 @@ std::uint8_t to_byte(int label) { return static_cast<std::uint8_t>(label); }
 struct Scratch {
   DrawnBatch drawn;
   std::vector<std::uint8_t> labels;
-  nn::Workspace workspace;
+  nn::NetworkWorkspace workspace;
 };
 
 class NativeSource final : public worker::GradientSource {
@@ -71,7 +71,7 @@ class NativeEvaluator final : public worker::Evaluator {
 
   Result<worker::Evaluation> evaluate(std::span<const float> model,
                                       std::span<const float> statistics) override {
-    const nn::Evaluation sums =
+    const nn::NetworkEvaluation sums =
         nn::evaluate(*network_, model, statistics, {images_, labels_}, workspace_);
     const auto count = static_cast<double>(labels_.size());
     return worker::Evaluation{.loss = sums.loss_sum / count,
@@ -82,7 +82,7 @@ class NativeEvaluator final : public worker::Evaluator {
   NetworkPointer network_;
   std::vector<float> images_;
   std::vector<std::uint8_t> labels_;
-  nn::Workspace workspace_;
+  nn::NetworkWorkspace workspace_;
 };
 
 class NativeModel final : public Model {

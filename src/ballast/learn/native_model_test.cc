@@ -64,7 +64,7 @@ TEST(NativeModel, TakesTheGradientOfTheDrawnBatch) {
   ASSERT_TRUE(Batches::make(training, kShape, kClasses)->draw(sample, batch));
   const std::vector<std::uint8_t> labels(batch.labels.begin(), batch.labels.end());
   std::vector<float> expected(model->dim()), moved = model->initial_statistics();
-  nn::Workspace workspace;
+  nn::NetworkWorkspace workspace;
   EXPECT_EQ(loss,
             nn::gradient(network, parameters, {batch.images, labels}, expected, moved, workspace));
   EXPECT_EQ(gradient, expected);
@@ -123,7 +123,7 @@ TEST(NativeModel, EvaluatesTheWholeTestSet) {
   std::vector<int> classes(37);
   test->fill_batch(indices, images, classes);
   const std::vector<std::uint8_t> labels(classes.begin(), classes.end());
-  nn::Workspace workspace;
+  nn::NetworkWorkspace workspace;
   const auto sums = nn::evaluate(network, parameters, statistics, {images, labels}, workspace);
   EXPECT_DOUBLE_EQ(found.loss, sums.loss_sum / 37.0);
   EXPECT_DOUBLE_EQ(found.accuracy, static_cast<double>(sums.correct) / 37.0);

@@ -40,17 +40,17 @@ std::vector<std::string> layer_texts(const nn::Network& network) {
   return texts;
 }
 
-std::vector<TensorSlot> slots_of(std::span<const nn::Tensor> tensors) {
+std::vector<TensorSlot> slots_of(std::span<const nn::NetworkTensor> tensors) {
   std::vector<TensorSlot> slots;
   slots.reserve(tensors.size());
-  for (const nn::Tensor& tensor : tensors) {
+  for (const nn::NetworkTensor& tensor : tensors) {
     slots.push_back({tensor.name, tensor.shape, tensor.offset});
   }
   return slots;
 }
 
 data::Shape input_of(const nn::Network& network) {
-  const nn::Shape& input = network.input();
+  const nn::LayerShape& input = network.input();
   return {.channels = input.channels, .height = input.height, .width = input.width};
 }
 

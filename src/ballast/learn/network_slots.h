@@ -12,7 +12,7 @@
 
 namespace ballast::learn {
 
-std::vector<TensorSlot> slots_of(std::span<const nn::Tensor> tensors);
+std::vector<TensorSlot> slots_of(std::span<const nn::NetworkTensor> tensors);
 std::vector<std::string> layer_texts(const nn::Network& network);
 data::Shape input_of(const nn::Network& network);
 int class_count_of(const nn::Network& network);

@@ -17,7 +17,7 @@ namespace {
 
 using Options = ModelOptions;
 
-nn::Shape input_of(const Options& options) {
+nn::LayerShape input_of(const Options& options) {
   return {options.input.channels, options.input.height, options.input.width};
 }
 
@@ -64,7 +64,7 @@ tl::unexpected<Error> unknown_name(std::string_view name) {
 
 // The paper's networks have an input and classes of their own.
 Status check_made_for(const nn::Network& network, const Options& options) {
-  const nn::Shape& made = network.input();
+  const nn::LayerShape& made = network.input();
   const data::Shape& given = options.input;
   if (learn::input_of(network) == given && class_count_of(network) == options.class_count) {
     return {};

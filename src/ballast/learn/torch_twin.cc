@@ -18,9 +18,9 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-Tensors views_of(std::span<const nn::Tensor> tensors, std::span<const float> values) {
+Tensors views_of(std::span<const nn::NetworkTensor> tensors, std::span<const float> values) {
   Tensors views;
-  for (const nn::Tensor& tensor : tensors) {
+  for (const nn::NetworkTensor& tensor : tensors) {
     const std::vector<std::int64_t> shape(tensor.shape.begin(), tensor.shape.end());
     views.push_back(view_of(values.data() + tensor.offset, shape));
   }

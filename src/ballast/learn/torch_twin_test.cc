@@ -26,7 +26,7 @@ constexpr double kLossTolerance = 1e-5;
 constexpr double kStatisticsTolerance = 1e-5;
 
 std::vector<nn::Network> networks() {
-  const auto make = [](const nn::Shape& input, std::vector<nn::Layer> layers) {
+  const auto make = [](const nn::LayerShape& input, std::vector<nn::Layer> layers) {
     return nn::Network::make({.input = input, .layers = std::move(layers), .classes = 4}).value();
   };
   return {

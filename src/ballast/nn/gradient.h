@@ -37,9 +37,9 @@ struct Batch {
 // Cost: allocates only while the workspace has not yet seen so large a batch or network.
 double gradient(const Network& network, std::span<const float> parameters, const Batch& batch,
                 std::span<float> gradient_out, std::span<float> statistics_in_out,
-                Workspace& workspace);
+                NetworkWorkspace& workspace);
 
-struct Evaluation {
+struct NetworkEvaluation {
   double loss_sum = 0.0;
   std::size_t correct = 0;  // samples whose largest output, the first of equals, is their class
 };
@@ -48,7 +48,8 @@ struct Evaluation {
 // statistics.
 // Requires: as above, and statistics.size() == statistic_count().
 // Cost: 16 samples at a time, so the workspace stays as small as for a batch of 16.
-Evaluation evaluate(const Network& network, std::span<const float> parameters,
-                    std::span<const float> statistics, const Batch& batch, Workspace& workspace);
+NetworkEvaluation evaluate(const Network& network, std::span<const float> parameters,
+                           std::span<const float> statistics, const Batch& batch,
+                           NetworkWorkspace& workspace);
 
 }  // namespace ballast::nn

@@ -30,7 +30,7 @@ std::size_t fan_in(const Step& step) {
 void initialise(const Network& network, std::uint64_t seed, std::span<float> parameters) {
   BALLAST_CHECK(parameters.size() == network.parameter_count(), "one value per parameter");
   std::uint32_t index = 0;
-  for (const Tensor& tensor : network.parameters()) {
+  for (const NetworkTensor& tensor : network.parameters()) {
     const Step& step = network.steps()[tensor.step];
     const auto values = parameters.subspan(tensor.offset, tensor.size());
     if (const std::size_t inputs = fan_in(step); inputs > 0) {

@@ -25,7 +25,7 @@ TEST(Initialise, DrawsEachTensorUniformlyWithinItsBound) {
   ASSERT_EQ(network.parameters().size(), fan_in.size());
   for (std::size_t i = 0; i < fan_in.size(); ++i) {
     if (fan_in[i] == 0) continue;
-    const Tensor& tensor = network.parameters()[i];
+    const NetworkTensor& tensor = network.parameters()[i];
     const auto values = std::span(parameters).subspan(tensor.offset, tensor.size());
     const double bound = 1.0 / std::sqrt(fan_in[i]);
     double squares = 0.0;

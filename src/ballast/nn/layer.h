@@ -8,14 +8,14 @@
 namespace ballast::nn {
 
 // Of one sample. A flattened activation is {features, 1, 1}.
-struct Shape {
+struct LayerShape {
   std::size_t channels = 0;
   std::size_t height = 1;
   std::size_t width = 1;
 
   constexpr std::size_t positions() const noexcept { return height * width; }
   constexpr std::size_t size() const noexcept { return channels * positions(); }
-  friend bool operator==(const Shape&, const Shape&) = default;
+  friend bool operator==(const LayerShape&, const LayerShape&) = default;
 };
 
 // Cross-correlation with a square kernel, stride 1 and zero padding on all four sides.

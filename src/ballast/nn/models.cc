@@ -5,7 +5,7 @@
 namespace ballast::nn {
 namespace {
 
-Network paper_cnn(const Shape& input) {
+Network paper_cnn(const LayerShape& input) {
   Result<Network> network = Network::make({
       .input = input,
       .layers = {Conv2d{.channels = 20, .kernel = 5}, Relu{}, MaxPool{},
@@ -22,12 +22,12 @@ Network paper_cnn(const Shape& input) {
 Network mnist_cnn() { return paper_cnn({1, 28, 28}); }
 Network cifar10_cnn() { return paper_cnn({3, 32, 32}); }
 
-Result<Network> softmax(const Shape& input, std::size_t classes) {
+Result<Network> softmax(const LayerShape& input, std::size_t classes) {
   return Network::make(
       {.input = input, .layers = {Flatten{}, Linear{.features = classes}}, .classes = classes});
 }
 
-Result<Network> mlp(const Shape& input, std::size_t hidden, std::size_t classes) {
+Result<Network> mlp(const LayerShape& input, std::size_t hidden, std::size_t classes) {
   return Network::make({
       .input = input,
       .layers = {Flatten{}, Linear{.features = hidden}, Relu{}, Linear{.features = classes}},

@@ -14,9 +14,9 @@ Network mnist_cnn();
 Network cifar10_cnn();
 
 // Softmax regression: one linear layer on the pixels.
-Result<Network> softmax(const Shape& input, std::size_t classes);
+Result<Network> softmax(const LayerShape& input, std::size_t classes);
 
 // One hidden layer of ReLUs.
-Result<Network> mlp(const Shape& input, std::size_t hidden, std::size_t classes);
+Result<Network> mlp(const LayerShape& input, std::size_t hidden, std::size_t classes);
 
 }  // namespace ballast::nn

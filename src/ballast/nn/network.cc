@@ -12,9 +12,9 @@ namespace {
 // No extent may be so large that the product of two overflows before it is compared with a limit.
 constexpr std::size_t kExtentMax = kActivationsMax;
 
-bool is_flat(const Shape& shape) { return shape.positions() == 1; }
+bool is_flat(const LayerShape& shape) { return shape.positions() == 1; }
 
-Result<Shape> checked(const Shape& shape) {
+Result<LayerShape> checked(const LayerShape& shape) {
   const bool fits = shape.channels >= 1 && shape.height >= 1 && shape.width >= 1 &&
                     shape.channels <= kExtentMax && shape.height <= kExtentMax / shape.width &&
                     shape.positions() <= kActivationsMax / shape.channels;
@@ -26,7 +26,7 @@ Result<Shape> checked(const Shape& shape) {
   return shape;
 }
 
-Result<Shape> shape_after(const Conv2d& conv, const Shape& in) {
+Result<LayerShape> shape_after(const Conv2d& conv, const LayerShape& in) {
   if (conv.kernel == 0 || conv.padding >= conv.kernel || conv.kernel > kExtentMax) {
     return invalid_argument(fmt::format(
         "a kernel of {} with padding {}: the padding must be smaller", conv.kernel, conv.padding));
@@ -37,11 +37,11 @@ Result<Shape> shape_after(const Conv2d& conv, const Shape& in) {
     return invalid_argument(
         fmt::format("a kernel of {} does not fit into {} x {}", conv.kernel, height, width));
   }
-  BALLAST_TRY(const Shape padded, checked({in.channels, height, width}));
+  BALLAST_TRY(const LayerShape padded, checked({in.channels, height, width}));
   return checked({conv.channels, padded.height - conv.kernel + 1, padded.width - conv.kernel + 1});
 }
 
-Result<Shape> shape_after(const Linear& linear, const Shape& in) {
+Result<LayerShape> shape_after(const Linear& linear, const LayerShape& in) {
   if (!is_flat(in)) {
     return invalid_argument(fmt::format("linear takes flattened activations, not {} x {} x {}",
                                         in.channels, in.height, in.width));
@@ -49,38 +49,40 @@ Result<Shape> shape_after(const Linear& linear, const Shape& in) {
   return checked({linear.features});
 }
 
-Result<Shape> shape_after(const MaxPool&, const Shape& in) {
+Result<LayerShape> shape_after(const MaxPool&, const LayerShape& in) {
   if (in.height < 2 || in.width < 2) {
     return invalid_argument(
         fmt::format("max pooling needs 2 x 2, not {} x {}", in.height, in.width));
   }
-  return Shape{in.channels, in.height / 2, in.width / 2};
+  return LayerShape{in.channels, in.height / 2, in.width / 2};
 }
 
-Result<Shape> shape_after(const Flatten&, const Shape& in) { return Shape{in.size()}; }
-Result<Shape> shape_after(const BatchNorm&, const Shape& in) { return in; }
-Result<Shape> shape_after(const Relu&, const Shape& in) { return in; }
+Result<LayerShape> shape_after(const Flatten&, const LayerShape& in) {
+  return LayerShape{in.size()};
+}
+Result<LayerShape> shape_after(const BatchNorm&, const LayerShape& in) { return in; }
+Result<LayerShape> shape_after(const Relu&, const LayerShape& in) { return in; }
 
 using Shapes = std::vector<std::vector<std::size_t>>;
 
-Shapes parameter_shapes(const Conv2d& conv, const Shape& in) {
+Shapes parameter_shapes(const Conv2d& conv, const LayerShape& in) {
   Shapes shapes = {{conv.channels, in.channels, conv.kernel, conv.kernel}};
   if (conv.bias) shapes.push_back({conv.channels});
   return shapes;
 }
 
-Shapes parameter_shapes(const Linear& linear, const Shape& in) {
+Shapes parameter_shapes(const Linear& linear, const LayerShape& in) {
   Shapes shapes = {{linear.features, in.channels}};
   if (linear.bias) shapes.push_back({linear.features});
   return shapes;
 }
 
-Shapes parameter_shapes(const BatchNorm&, const Shape& in) {
+Shapes parameter_shapes(const BatchNorm&, const LayerShape& in) {
   return {{in.channels}, {in.channels}};
 }
-Shapes parameter_shapes(const Relu&, const Shape&) { return {}; }
-Shapes parameter_shapes(const MaxPool&, const Shape&) { return {}; }
-Shapes parameter_shapes(const Flatten&, const Shape&) { return {}; }
+Shapes parameter_shapes(const Relu&, const LayerShape&) { return {}; }
+Shapes parameter_shapes(const MaxPool&, const LayerShape&) { return {}; }
+Shapes parameter_shapes(const Flatten&, const LayerShape&) { return {}; }
 
 // The product, or more than kParametersMax where it would overflow.
 std::size_t bounded_size(const std::vector<std::size_t>& shape) {
@@ -94,7 +96,7 @@ std::size_t bounded_size(const std::vector<std::size_t>& shape) {
 
 }  // namespace
 
-std::size_t Tensor::size() const noexcept {
+std::size_t NetworkTensor::size() const noexcept {
   return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
 }
 
@@ -115,7 +117,7 @@ Result<Network> Network::make(const NetworkSpec& spec) {
           fmt::format("layer {}: {}", network.steps_.size(), added.error().message));
     }
   }
-  const Shape& out = network.steps_.back().out;
+  const LayerShape& out = network.steps_.back().out;
   if (!is_flat(out) || out.channels != spec.classes) {
     return invalid_argument(fmt::format("the last layer gives {} x {} x {} values for {} classes",
                                         out.channels, out.height, out.width, spec.classes));
@@ -124,8 +126,8 @@ Result<Network> Network::make(const NetworkSpec& spec) {
 }
 
 Status Network::append(const Layer& layer) {
-  const Shape in = steps_.empty() ? input_ : steps_.back().out;
-  BALLAST_TRY(const Shape out,
+  const LayerShape in = steps_.empty() ? input_ : steps_.back().out;
+  BALLAST_TRY(const LayerShape out,
               std::visit([&](const auto& kind) { return shape_after(kind, in); }, layer));
   const Shapes shapes =
       std::visit([&](const auto& kind) { return parameter_shapes(kind, in); }, layer);

@@ -21,7 +21,7 @@ inline constexpr std::size_t kClassesMax = 256;  // labels are bytes
 
 // One tensor inside a flat vector, named as torch::nn::Sequential names it: "0.weight",
 // "1.running_mean".
-struct Tensor {
+struct NetworkTensor {
   std::string name;
   std::vector<std::size_t> shape;
   std::size_t offset = 0;
@@ -33,14 +33,14 @@ struct Tensor {
 // A layer in its place.
 struct Step {
   Layer layer;
-  Shape in;
-  Shape out;
+  LayerShape in;
+  LayerShape out;
   std::size_t parameter_offset = 0;  // of its weight; the bias follows
   std::size_t statistic_offset = 0;  // of its running mean; the variance follows
 };
 
 struct NetworkSpec {
-  Shape input;
+  LayerShape input;
   std::vector<Layer> layers;
   std::size_t classes = 0;
 };
@@ -51,7 +51,7 @@ class Network {
   // class, or if a limit above is passed.
   static Result<Network> make(const NetworkSpec& spec);
 
-  const Shape& input() const noexcept { return input_; }
+  const LayerShape& input() const noexcept { return input_; }
   std::size_t classes() const noexcept { return steps_.back().out.size(); }
   std::span<const Step> steps() const noexcept { return steps_; }
 
@@ -60,8 +60,8 @@ class Network {
   // Length of the flat vector of running statistics; 0 without batch normalisation.
   std::size_t statistic_count() const noexcept { return statistic_count_; }
   // Both in the order of their offsets, without gaps.
-  std::span<const Tensor> parameters() const noexcept { return parameters_; }
-  std::span<const Tensor> statistics() const noexcept { return statistics_; }
+  std::span<const NetworkTensor> parameters() const noexcept { return parameters_; }
+  std::span<const NetworkTensor> statistics() const noexcept { return statistics_; }
 
  private:
   Network() = default;
@@ -69,10 +69,10 @@ class Network {
   void add_parameter(std::string name, std::vector<std::size_t> shape);
   void add_statistic(std::string name, std::vector<std::size_t> shape);
 
-  Shape input_;
+  LayerShape input_;
   std::vector<Step> steps_;
-  std::vector<Tensor> parameters_;
-  std::vector<Tensor> statistics_;
+  std::vector<NetworkTensor> parameters_;
+  std::vector<NetworkTensor> statistics_;
   std::size_t parameter_count_ = 0;
   std::size_t statistic_count_ = 0;
 };

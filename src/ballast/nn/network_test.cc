@@ -46,14 +46,14 @@ TEST(Network, LaysOutItsTensorsAsPyTorchDoes) {
 TEST(Network, FollowsTheShapes) {
   const Network network = mnist_cnn();
 
-  EXPECT_EQ(network.steps()[0].out, (Shape{20, 24, 24}));
-  EXPECT_EQ(network.steps()[2].out, (Shape{20, 12, 12}));
-  EXPECT_EQ(network.steps()[5].out, (Shape{50, 4, 4}));
-  EXPECT_EQ(network.steps()[6].out, (Shape{800}));
+  EXPECT_EQ(network.steps()[0].out, (LayerShape{20, 24, 24}));
+  EXPECT_EQ(network.steps()[2].out, (LayerShape{20, 12, 12}));
+  EXPECT_EQ(network.steps()[5].out, (LayerShape{50, 4, 4}));
+  EXPECT_EQ(network.steps()[6].out, (LayerShape{800}));
 }
 
 TEST(Network, RejectsLayersThatDoNotFit) {
-  const Shape image = {1, 4, 4};
+  const LayerShape image = {1, 4, 4};
   EXPECT_THAT(error_of({image, {Conv2d{2, 5}}, 2}),
               HasSubstr("layer 0: a kernel of 5 does not fit"));
   EXPECT_THAT(error_of({image, {Conv2d{2, 0}}, 2}), HasSubstr("kernel of 0"));

@@ -22,7 +22,7 @@ struct NamedNetwork {
   Network network;
 };
 
-inline NamedNetwork named(std::string name, const Shape& input, std::vector<Layer> layers,
+inline NamedNetwork named(std::string name, const LayerShape& input, std::vector<Layer> layers,
                           std::size_t classes) {
   return {std::move(name),
           Network::make({.input = input, .layers = std::move(layers), .classes = classes}).value()};
@@ -59,7 +59,7 @@ inline std::vector<NamedNetwork> small_networks() {
 }
 
 // One layer that fits behind the shape, of a kind and size drawn at random.
-inline Layer random_layer(const Shape& in, Rng& rng) {
+inline Layer random_layer(const LayerShape& in, Rng& rng) {
   const std::size_t smallest = std::min(in.height, in.width);
   switch (rng.below(in.positions() > 1 ? 6 : 4)) {
     case 0:
@@ -86,7 +86,7 @@ inline Network random_network(std::uint64_t seed) {
   Rng rng(seed);
   const std::size_t classes = 2 + rng.below(9);
   NetworkSpec spec = {{1 + rng.below(11), 1 + rng.below(12), 1 + rng.below(12)}, {}, classes};
-  Shape shape = spec.input;
+  LayerShape shape = spec.input;
   for (std::size_t count = rng.below(8); spec.layers.size() < count;) {
     spec.layers.push_back(random_layer(shape, rng));
     NetworkSpec so_far = spec;

@@ -10,7 +10,7 @@
 
 namespace ballast::nn {
 
-class Workspace {
+class NetworkWorkspace {
  public:
   // At least `count` values with what the last user left in them, zero at first.
   std::span<float> floats(std::size_t count) {

@@ -8,11 +8,11 @@
 
 namespace ballast::optim {
 
-Schedule constant_schedule() {
+RateSchedule constant_schedule() {
   return [](std::uint64_t) { return 1.0; };
 }
 
-Result<Schedule> step_decay(StepDecay decay) {
+Result<RateSchedule> step_decay(StepDecay decay) {
   if (!(decay.factor > 0.0) || !std::isfinite(decay.factor)) {
     return invalid_argument(
         fmt::format("the decay factor is {}; it must be positive and finite", decay.factor));
@@ -24,7 +24,7 @@ Result<Schedule> step_decay(StepDecay decay) {
   };
 }
 
-Schedule inverse_sqrt_schedule() {
+RateSchedule inverse_sqrt_schedule() {
   return [](std::uint64_t step) { return 1.0 / std::sqrt(static_cast<double>(step)); };
 }
 

@@ -12,10 +12,10 @@
 
 namespace ballast::optim {
 
-using Schedule = std::function<double(std::uint64_t step)>;
+using RateSchedule = std::function<double(std::uint64_t step)>;
 
 // 1 at every step.
-Schedule constant_schedule();
+RateSchedule constant_schedule();
 
 struct StepDecay {
   double factor = 0.1;
@@ -24,9 +24,9 @@ struct StepDecay {
 
 // factor^n at step t, where n counts the boundaries below t. Refuses a factor that is not positive
 // and finite.
-Result<Schedule> step_decay(StepDecay decay);
+Result<RateSchedule> step_decay(StepDecay decay);
 
 // 1 / sqrt(t).
-Schedule inverse_sqrt_schedule();
+RateSchedule inverse_sqrt_schedule();
 
 }  // namespace ballast::optim

@@ -7,13 +7,13 @@
 namespace ballast::optim {
 namespace {
 
-TEST(Schedule, ConstantIsOneAtEveryStep) {
+TEST(RateSchedule, ConstantIsOneAtEveryStep) {
   EXPECT_EQ(constant_schedule()(1), 1.0);
   EXPECT_EQ(constant_schedule()(1'000'000), 1.0);
 }
 
-TEST(Schedule, StepDecayDropsAfterEachBoundary) {
-  const Schedule schedule = step_decay({.factor = 0.5, .after = {10, 20}}).value();
+TEST(RateSchedule, StepDecayDropsAfterEachBoundary) {
+  const RateSchedule schedule = step_decay({.factor = 0.5, .after = {10, 20}}).value();
   EXPECT_EQ(schedule(1), 1.0);
   EXPECT_EQ(schedule(10), 1.0);
   EXPECT_EQ(schedule(11), 0.5);
@@ -21,13 +21,13 @@ TEST(Schedule, StepDecayDropsAfterEachBoundary) {
   EXPECT_EQ(schedule(21), 0.25);
 }
 
-TEST(Schedule, StepDecayRefusesAFactorThatIsNotPositiveAndFinite) {
+TEST(RateSchedule, StepDecayRefusesAFactorThatIsNotPositiveAndFinite) {
   for (const double bad : {0.0, -0.5, std::nan(""), HUGE_VAL}) {
     EXPECT_FALSE(step_decay({.factor = bad, .after = {1}}).has_value()) << bad;
   }
 }
 
-TEST(Schedule, InverseSqrtHalvesAtTheFourthStep) {
+TEST(RateSchedule, InverseSqrtHalvesAtTheFourthStep) {
   EXPECT_EQ(inverse_sqrt_schedule()(1), 1.0);
   EXPECT_EQ(inverse_sqrt_schedule()(4), 0.5);
 }

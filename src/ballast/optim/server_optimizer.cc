@@ -66,7 +66,7 @@ class SgdServer final : public ServerOptimizer<Real> {
 
   const Shared<Real>& model() const noexcept override { return iterates_.host(w_); }
   std::uint64_t version() const noexcept override { return steps_; }
-  ServerStateView<Real> view() const noexcept override {
+  OptimizerStateView<Real> view() const noexcept override {
     return {.steps = steps_, .w = *model(), .x = {}};
   }
 
@@ -77,7 +77,7 @@ class SgdServer final : public ServerOptimizer<Real> {
     return follow(direction, scale);
   }
 
-  Status restore(ServerState<Real> state) override {
+  Status restore(OptimizerState<Real> state) override {
     BALLAST_TRY_STATUS(check_vector<Real>(state.w, model()->size(), "w"));
     BALLAST_TRY_STATUS(check_vector<Real>(state.x, 0, "x"));
     w_ = iterates_.make(std::move(state.w));
@@ -120,7 +120,7 @@ class Mu2Server final : public ServerOptimizer<Real> {
 
   const Shared<Real>& model() const noexcept override { return iterates_.host(x_); }
   std::uint64_t version() const noexcept override { return steps_; }
-  ServerStateView<Real> view() const noexcept override {
+  OptimizerStateView<Real> view() const noexcept override {
     return {.steps = steps_, .w = *iterates_.host(w_), .x = *model()};
   }
 
@@ -131,7 +131,7 @@ class Mu2Server final : public ServerOptimizer<Real> {
     return follow(direction, scale);
   }
 
-  Status restore(ServerState<Real> state) override {
+  Status restore(OptimizerState<Real> state) override {
     BALLAST_TRY_STATUS(check_vector<Real>(state.w, model()->size(), "w"));
     BALLAST_TRY_STATUS(check_vector<Real>(state.x, model()->size(), "x"));
     w_ = iterates_.make(std::move(state.w));

@@ -23,17 +23,17 @@ namespace ballast::optim {
 
 // Everything that changes from step to step; a restored copy goes on bit for bit.
 template <typename Real>
-struct ServerState {
+struct OptimizerState {
   std::uint64_t steps = 0;  // steps taken so far: the version of the model
   std::vector<Real> w;
   std::vector<Real> x;  // empty where the model is w itself
 
-  bool operator==(const ServerState&) const = default;
+  bool operator==(const OptimizerState&) const = default;
 };
 
 // The same, borrowed.
 template <typename Real>
-struct ServerStateView {
+struct OptimizerStateView {
   std::uint64_t steps = 0;
   std::span<const Real> w;
   std::span<const Real> x;
@@ -66,17 +66,17 @@ class ServerOptimizer {
   virtual Status step(std::span<const Real> direction, double scale = 1.0) = 0;
 
   // In host memory, valid until the next step or restore.
-  virtual ServerStateView<Real> view() const noexcept = 0;
+  virtual OptimizerStateView<Real> view() const noexcept = 0;
 
-  ServerState<Real> state() const {
-    const ServerStateView<Real> now = view();
+  OptimizerState<Real> state() const {
+    const OptimizerStateView<Real> now = view();
     return {
         .steps = now.steps, .w = {now.w.begin(), now.w.end()}, .x = {now.x.begin(), now.x.end()}};
   }
 
   // Replaces the state. One of the wrong size or with values that are not finite is an error and
   // changes nothing.
-  virtual Status restore(ServerState<Real> state) = 0;
+  virtual Status restore(OptimizerState<Real> state) = 0;
 };
 
 template <typename Real>
@@ -85,7 +85,7 @@ using ServerOptimizerPointer = std::unique_ptr<ServerOptimizer<Real>>;
 // The part that all optimizers share: w_{t+1} = project(w_t - eta * schedule(t) * alpha_t * d_t).
 struct StepOptions {
   double eta = 0.01;
-  Schedule schedule = constant_schedule();
+  RateSchedule schedule = constant_schedule();
   Projection projection = NoProjection{};
   // Where float vectors live and are stepped: that of the table whose directions are followed.
   // Null: the CPU, with one thread.

@@ -132,7 +132,7 @@ std::string escape_html(std::string_view text) {
   return escaped;
 }
 
-Result<std::string> html_page(const Report& report) {
+Result<std::string> html_page(const ReportPage& report) {
   const std::string title = escape_html(report.title);
   std::string html = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

@@ -26,7 +26,7 @@ struct ReportSection {
   std::string commands = {};  // what to type, line by line; none when empty
 };
 
-struct Report {
+struct ReportPage {
   std::string title = {};
   std::vector<ReportSection> sections = {};
 };
@@ -41,6 +41,6 @@ std::string escape_html(std::string_view text);
 // so it must not come from outside; one without <svg is refused.
 //
 // Requires: each row of a table has one cell per column.
-Result<std::string> html_page(const Report& report);
+Result<std::string> html_page(const ReportPage& report);
 
 }  // namespace ballast::records

@@ -15,8 +15,8 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-Report some_report() {
-  Report report{.title = "A < B & \xCF\x89"};
+ReportPage some_report() {
+  ReportPage report{.title = "A < B & \xCF\x89"};
   report.sections = {{.heading = "\"First\"", .paragraphs = {"<script>alert('x')</script>"}},
                      {.heading = "Second",
                       .table = ReportTable{{"curve", "accuracy"}, {{"gm<", "97.1 \xC2\xB1 0.2"}}},
@@ -53,7 +53,7 @@ TEST(HtmlReport, NeedsNothingFromOutside) {
 }
 
 TEST(HtmlReport, SetsNumbersFlushRight) {
-  Report report;
+  ReportPage report;
   report.sections = {{.table = ReportTable{{"a", "b", "c"}, {{"-1.5e-7", "12 %", "1 worker"}}}}};
 
   EXPECT_THAT(html_page(report).value(),
@@ -62,7 +62,7 @@ TEST(HtmlReport, SetsNumbersFlushRight) {
 }
 
 TEST(HtmlReport, ListsItsSectionsWhenThereAreMany) {
-  Report report = some_report();
+  ReportPage report = some_report();
   EXPECT_THAT(html_page(report).value(), Not(HasSubstr("<nav")));
 
   report.sections.resize(4, {.heading = "More"});
@@ -70,7 +70,7 @@ TEST(HtmlReport, ListsItsSectionsWhenThereAreMany) {
 }
 
 TEST(HtmlReport, RefusesAFigureThatIsNone) {
-  Report report;
+  ReportPage report;
   report.sections = {{.svg = "a picture"}};
   EXPECT_FALSE(html_page(report));
 }

@@ -69,7 +69,7 @@ std::string section_text(const ReportSection& section) {
 
 }  // namespace
 
-std::string markdown_page(const Report& report) {
+std::string markdown_page(const ReportPage& report) {
   std::string text = fmt::format("# {}\n", escaped(report.title));
   for (const ReportSection& section : report.sections) text += section_text(section);
   return text;

@@ -11,6 +11,6 @@ namespace ballast::records {
 // section with an SVG but without a path for it is shown without its picture.
 //
 // Requires: each row of a table has one cell per column.
-std::string markdown_page(const Report& report);
+std::string markdown_page(const ReportPage& report);
 
 }  // namespace ballast::records

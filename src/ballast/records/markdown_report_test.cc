@@ -6,15 +6,16 @@ namespace ballast::records {
 namespace {
 
 TEST(MarkdownPage, HasHeadingsParagraphsCommandsPicturesAndTables) {
-  const Report report{.title = "Results",
-                      .sections = {{.heading = "Figure 1",
-                                    .paragraphs = {"One.", "Two."},
-                                    .table = ReportTable{.columns = {"curve", "accuracy"},
-                                                         .rows = {{"mean", "97.10 \xC2\xB1 0.20"}}},
-                                    .svg = "<svg></svg>",
-                                    .picture = "images/fig1.svg",
-                                    .caption = "Accuracy",
-                                    .commands = "ballast reproduce --figure 1"}}};
+  const ReportPage report{
+      .title = "Results",
+      .sections = {{.heading = "Figure 1",
+                    .paragraphs = {"One.", "Two."},
+                    .table = ReportTable{.columns = {"curve", "accuracy"},
+                                         .rows = {{"mean", "97.10 \xC2\xB1 0.20"}}},
+                    .svg = "<svg></svg>",
+                    .picture = "images/fig1.svg",
+                    .caption = "Accuracy",
+                    .commands = "ballast reproduce --figure 1"}}};
   EXPECT_EQ(markdown_page(report),
             "# Results\n"
             "\n## Figure 1\n"
@@ -26,7 +27,7 @@ TEST(MarkdownPage, HasHeadingsParagraphsCommandsPicturesAndTables) {
 }
 
 TEST(MarkdownPage, EscapesWhatWouldBeMarkup) {
-  const Report report{
+  const ReportPage report{
       .title = "a|b",
       .sections = {{.table = ReportTable{.columns = {"<b>"}, .rows = {{"x|y\nz"}, {"`"}}}}}};
   EXPECT_EQ(markdown_page(report), "# a\\|b\n\n| &lt;b> |\n|---|\n| x\\|y z |\n| \\` |\n");

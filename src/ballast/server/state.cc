@@ -54,7 +54,7 @@ std::vector<float> owned(std::span<const float> values) { return {values.begin()
 }  // namespace
 
 ServerStateView ParameterServer::state() const {
-  const optim::ServerStateView<float> optimizer = optimizer_->view();
+  const optim::OptimizerStateView<float> optimizer = optimizer_->view();
   ServerStateView view = {.accepted_count = accepted_count_,
                           .unknown_count = unknown_count_,
                           .steps = optimizer.steps,

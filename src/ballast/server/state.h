@@ -31,7 +31,7 @@ struct ServerStateView {
 struct ServerState {
   std::uint64_t accepted_count = 0;
   std::uint64_t unknown_count = 0;
-  optim::ServerState<float> optimizer;
+  optim::OptimizerState<float> optimizer;
   std::vector<SenderRecord> senders;
   std::vector<std::vector<float>> statistics;
   std::vector<float> last_statistics;

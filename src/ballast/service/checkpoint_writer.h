@@ -14,10 +14,10 @@
 
 #include "ballast/base/error.h"
 #include "ballast/server/parameter_server.h"
-#include "ballast/service/plan.h"
 #include "ballast/store/checkpoint_policy.h"
 #include "ballast/store/store.h"
 #include "ballast/transport/exchange.h"
+#include "ballast/transport/identify.h"
 
 namespace ballast::service {
 
@@ -27,7 +27,7 @@ struct CheckpointWriterOptions {
   store::CheckpointPolicy::Options policy = {};
   std::string run = {};
   std::string configuration = {};
-  WallClock clock = {};
+  transport::WallClock clock = {};
 };
 
 // What a resume found.
@@ -75,7 +75,7 @@ class CheckpointWriter {
   std::vector<store::JournalRecord> removals(std::uint64_t accepted_count) const;
   server::Instant now() const;
 
-  WallClock clock_;
+  transport::WallClock clock_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   store::CheckpointPolicy policy_;
   std::uint64_t saved_count_ = 0;

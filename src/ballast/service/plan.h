@@ -1,9 +1,7 @@
 #pragma once
 // A specification as server and workers of a network share it: one run, its data, its model.
 
-#include <chrono>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,11 +9,12 @@
 #include "ballast/base/error.h"
 #include "ballast/experiment/grid.h"
 #include "ballast/experiment/spec.h"
+#include "ballast/transport/identify.h"
 
 namespace ballast::service {
 
 // Seconds since 1970, by the clock of the machine.
-using WallClock = std::function<std::chrono::sys_seconds()>;
+using transport::WallClock;
 
 struct Plan {
   experiment::PlannedRun planned;

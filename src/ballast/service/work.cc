@@ -131,7 +131,7 @@ class WorkerLoop {
     BALLAST_TRY(transport::ClientModel model, client_->join());
     if (!model.is_over) report_joined(model);
     while (!model.is_over && may_go_on()) {
-      BALLAST_TRY(const worker::Update update,
+      BALLAST_TRY(const worker::WorkerUpdate update,
                   worker_->on_model({.version = model.version, .values = model.values}));
       const std::uint64_t incarnation = model.incarnation;
       auto pushed = client_->push(update.values, update.statistics);

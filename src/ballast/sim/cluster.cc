@@ -154,7 +154,7 @@ class Run {
                           .seen_updates = adversary_.seen_updates(),
                           .seen_counts = adversary_.seen_counts()};
     for (std::uint32_t i = 0; i < workers_.size(); ++i) {
-      const Result<worker::Update>* update = pool_.peek(i);
+      const Result<worker::WorkerUpdate>* update = pool_.peek(i);
       // It fails when its turn comes, and so would the run that goes on.
       if (update != nullptr && !*update) return {};
       view.workers.push_back({.state = workers_[i].state(),

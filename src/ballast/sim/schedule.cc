@@ -118,10 +118,10 @@ Schedule::Schedule(ScheduleOptions options, Share share)
       share_(share),
       honest_{.first = 0,
               .weights_up_to = cumulative_weights(options_.kind, options_.workers.honest),
-              .rng = stream(Purpose::kHonestSender, options_.seed)},
+              .rng = stream(SimPurpose::kHonestSender, options_.seed)},
       byzantine_{.first = static_cast<std::uint32_t>(options_.workers.honest),
                  .weights_up_to = cumulative_weights(options_.kind, options_.workers.byzantine),
-                 .rng = stream(Purpose::kByzantineSender, options_.seed)} {}
+                 .rng = stream(SimPurpose::kByzantineSender, options_.seed)} {}
 
 std::uint32_t Schedule::next() {
   if (options_.kind == ScheduleKind::kTrace) {

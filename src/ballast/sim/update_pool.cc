@@ -12,7 +12,7 @@ namespace ballast::sim {
 namespace {
 
 // A gradient source may be somebody else's code, and an exception must not end a helper thread.
-Result<worker::Update> compute(worker::Worker& worker, const server::Snapshot& model) {
+Result<worker::WorkerUpdate> compute(worker::Worker& worker, const server::Snapshot& model) {
   try {
     return worker.on_model({.version = model.version, .values = *model.values});
   } catch (const std::exception& exception) {
@@ -51,9 +51,9 @@ void UpdatePool::start(std::uint32_t worker, server::Snapshot model, std::uint64
   opened_.notify_one();
 }
 
-Result<worker::Update> UpdatePool::finish(std::uint32_t worker) {
+Result<worker::WorkerUpdate> UpdatePool::finish(std::uint32_t worker) {
   std::unique_lock lock(mutex_);
-  std::optional<Result<worker::Update>>& result = jobs_[worker].result;
+  std::optional<Result<worker::WorkerUpdate>>& result = jobs_[worker].result;
   while (!result) {
     if (open_.empty()) {
       computed_.wait(lock);
@@ -61,7 +61,7 @@ Result<worker::Update> UpdatePool::finish(std::uint32_t worker) {
       compute_most_urgent(lock);
     }
   }
-  Result<worker::Update> taken = std::move(*result);
+  Result<worker::WorkerUpdate> taken = std::move(*result);
   result.reset();
   return taken;
 }
@@ -77,13 +77,13 @@ void UpdatePool::settle() {
   }
 }
 
-const Result<worker::Update>* UpdatePool::peek(std::uint32_t worker) const {
+const Result<worker::WorkerUpdate>* UpdatePool::peek(std::uint32_t worker) const {
   const std::lock_guard lock(mutex_);
   const auto& result = jobs_[worker].result;
   return result ? &*result : nullptr;
 }
 
-void UpdatePool::put(std::uint32_t worker, const worker::Update& update, double seconds) {
+void UpdatePool::put(std::uint32_t worker, const worker::WorkerUpdate& update, double seconds) {
   const std::lock_guard lock(mutex_);
   jobs_[worker].result = update;
   jobs_[worker].seconds = seconds;
@@ -110,7 +110,7 @@ void UpdatePool::compute_most_urgent(std::unique_lock<std::mutex>& lock) {
   Job& job = jobs_[worker];
   lock.unlock();
   const auto begin = std::chrono::steady_clock::now();
-  Result<worker::Update> result = compute(workers_[worker], job.model);
+  Result<worker::WorkerUpdate> result = compute(workers_[worker], job.model);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
   job.model = {};
   lock.lock();

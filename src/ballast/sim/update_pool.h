@@ -45,18 +45,18 @@ class UpdatePool {
 
   // The update that was started; valid until the worker's next start(). The error is the worker's.
   // Requires: start() was called for it, and finish() not since.
-  Result<worker::Update> finish(std::uint32_t worker);
+  Result<worker::WorkerUpdate> finish(std::uint32_t worker);
 
   // Computes whatever is open, so that nothing is under way.
   void settle();
 
   // The update that was started and not yet taken; null if there is none.
   // Requires: settle() was called, and start() not since.
-  const Result<worker::Update>* peek(std::uint32_t worker) const;
+  const Result<worker::WorkerUpdate>* peek(std::uint32_t worker) const;
 
   // As if start() and the computation had been before.
   // Requires: a worker that has none under way.
-  void put(std::uint32_t worker, const worker::Update& update, double seconds);
+  void put(std::uint32_t worker, const worker::WorkerUpdate& update, double seconds);
 
   // Seconds spent computing this worker's updates so far. A measurement: the only thing here that
   // differs from run to run.
@@ -65,7 +65,7 @@ class UpdatePool {
  private:
   struct Job {
     server::Snapshot model{};
-    std::optional<Result<worker::Update>> result{};  // once it is there
+    std::optional<Result<worker::WorkerUpdate>> result{};  // once it is there
     double seconds = 0.0;
   };
 

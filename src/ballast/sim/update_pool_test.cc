@@ -28,7 +28,7 @@ TEST(UpdatePool, ComputesWhatWasStarted) {
     auto workers = make_workers(source, 1);
     UpdatePool pool(workers, threads);
     pool.start(0, model_of(3.0f), 1);
-    const worker::Update update = pool.finish(0).value();
+    const worker::WorkerUpdate update = pool.finish(0).value();
     EXPECT_EQ(update.version, 4u);
     EXPECT_EQ(update.sequence, 1u);
     EXPECT_EQ(update.values[0], 2.0f);

@@ -108,7 +108,7 @@ class Stopwatch {
   Stopwatch(const VirtualTimeOptions& options, std::uint32_t worker, double speed)
       : options_(&options),
         mean_(kNanosecondsPerSecond / speed),
-        rng_(stream(Purpose::kComputeTime, options.seed, worker)) {}
+        rng_(stream(SimPurpose::kComputeTime, options.seed, worker)) {}
 
   Instant next() {
     const double nanoseconds = std::min(mean_ * draw_unit(*options_, rng_), kNanosecondsMax);

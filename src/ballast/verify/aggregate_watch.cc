@@ -34,8 +34,8 @@ Result<sim::Next> AggregateWatch::on_arrival(const sim::ArrivalRecord& record,
 }
 
 void AggregateWatch::note(std::size_t place, const WeightedRows& honest) {
-  const Vector mean = weighted_mean(honest);
-  Vector gradient(problem_.dim());
+  const DoubleVector mean = weighted_mean(honest);
+  DoubleVector gradient(problem_.dim());
   problem_.expected_gradient(x_, gradient);
   noted_.error[place] = squared_distance(direction_, gradient);
   noted_.honest_error[place] = squared_distance(mean, gradient);

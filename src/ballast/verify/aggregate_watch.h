@@ -45,7 +45,7 @@ class AggregateWatch final : public sim::Observer, public StepObserver {
   const Problem& problem_;
   Options options_;
   std::vector<double> counts_;  // arrivals of each worker
-  Vector direction_;
+  DoubleVector direction_;
   std::vector<float> x_;  // x_t
   Noted noted_;
 };

@@ -16,7 +16,9 @@ void widen(double& gap, double value) {
   if (!(value <= gap)) gap = value;
 }
 
-Vector as_vector(std::span<const float> values) { return Vector(values.begin(), values.end()); }
+DoubleVector as_vector(std::span<const float> values) {
+  return DoubleVector(values.begin(), values.end());
+}
 
 double length(std::span<const float> values) {
   double sum = 0.0;
@@ -25,7 +27,7 @@ double length(std::span<const float> values) {
 }
 
 // The nearest point of K, by the definition of a ball or a box.
-void project_plainly(const optim::Projection& set, Vector& point) {
+void project_plainly(const optim::Projection& set, DoubleVector& point) {
   if (const auto* box = std::get_if<optim::Box>(&set)) {
     for (double& value : point) value = std::min(std::max(value, box->low), box->high);
     return;
@@ -63,12 +65,12 @@ void AlgorithmWatch::on_step(const StepRecord& record) {
 }
 
 void AlgorithmWatch::compare_step() {
-  Vector next = as_vector(w_);
+  DoubleVector next = as_vector(w_);
   for (std::size_t j = 0; j < next.size(); ++j) next[j] -= options_.eta * t_ * direction_[j];
   project_plainly(problem_.set(), next);
   widen(gaps_.step, per_diameter(next, next_w_));
   const double newest = t_ + 1.0, total = newest * (newest + 1.0) / 2.0;
-  Vector average(sum_.size());
+  DoubleVector average(sum_.size());
   for (std::size_t j = 0; j < sum_.size(); ++j) {
     sum_[j] += newest * next_w_[j];
     average[j] = sum_[j] / total;
@@ -96,7 +98,7 @@ void AlgorithmWatch::compare_direction() {
     table.weights.push_back(counts_[i]);
     if (!options_.workers.is_byzantine(i)) longest = std::max(longest, length(rows_[i]));
   }
-  Vector direction = plain_cwmed(table);
+  DoubleVector direction = plain_cwmed(table);
   if (options_.is_ctma) {
     if (!has_clear_order(table, direction)) return;
     direction = plain_ctma(table, options_.share, direction);

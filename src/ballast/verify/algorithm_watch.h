@@ -61,7 +61,7 @@ class AlgorithmWatch final : public sim::Observer, public StepObserver {
   // The last step, copied.
   double t_ = 0.0;
   std::vector<float> direction_, w_, x_, next_w_, next_x_;
-  Vector sum_;  // of alpha_k w_k
+  DoubleVector sum_;  // of alpha_k w_k
   Gaps gaps_;
 };
 

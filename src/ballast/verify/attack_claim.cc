@@ -59,18 +59,18 @@ class AttackWatch final : public sim::Observer {
       honest.rows.emplace_back(row.begin(), row.end());
       honest.weights.push_back(static_cast<double>(server.worker(i).count));
     }
-    Vector expected(problem_.dim());
+    DoubleVector expected(problem_.dim());
     problem_.expected_gradient(models_[worker], expected);
     define(honest, expected);
     const std::span<const float> row = server.row(worker);
-    const Vector sent(row.begin(), row.end()), zero(sent.size());
+    const DoubleVector sent(row.begin(), row.end()), zero(sent.size());
     const double length = std::sqrt(squared_distance(expected, zero));
     gap_ = std::max(gap_, std::sqrt(squared_distance(sent, expected)) / length);
   }
 
   // Turns the worker's own estimate into what the attack sends.
-  void define(const WeightedRows& honest, Vector& update) const {
-    const Vector mean = weighted_mean(honest);
+  void define(const WeightedRows& honest, DoubleVector& update) const {
+    const DoubleVector mean = weighted_mean(honest);
     double counts = 0.0;
     for (const double count : honest.weights) counts += count;
     const double majority = std::floor((counts + byzantine_) / 2.0) + 1.0;

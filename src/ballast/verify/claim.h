@@ -69,7 +69,7 @@ struct Lab {
   std::size_t pick(std::size_t quick, std::size_t full) const { return is_quick ? quick : full; }
 };
 
-struct Claim {
+struct TheoryClaim {
   std::string_view name;
   std::string_view source;     // in the paper, or where else it comes from
   std::string_view statement;  // one or two sentences

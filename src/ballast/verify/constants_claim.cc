@@ -17,9 +17,9 @@ namespace {
 
 constexpr double kLambdas[] = {0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 1.0 / 3.0, 0.4, 0.45};
 constexpr std::size_t kSmall = 4;  // the first ones, at which the order in lambda is seen
-constexpr Adversary kAdversaries[] = {Adversary::kFar,          Adversary::kShift,
-                                      Adversary::kLittle,       Adversary::kEmpire,
-                                      Adversary::kConstruction, Adversary::kSearch};
+constexpr AdversaryKind kAdversaries[] = {AdversaryKind::kFar,          AdversaryKind::kShift,
+                                          AdversaryKind::kLittle,       AdversaryKind::kEmpire,
+                                          AdversaryKind::kConstruction, AdversaryKind::kSearch};
 constexpr double kOrderTolerance = 0.1;
 
 struct Studied {
@@ -41,7 +41,7 @@ constexpr Studied kRules[] = {{"gm", false}, {"cwmed", false}, {"gm", true}, {"c
 // The largest pull of all adversaries, and whose it was; and those of two of them.
 struct Worst {
   double pull = 0.0;
-  Adversary adversary = Adversary::kFar;
+  AdversaryKind adversary = AdversaryKind::kFar;
   double constructed = 0.0, found = 0.0;
 };
 
@@ -49,14 +49,14 @@ Result<Worst> measure(const Lab& lab, const Studied& studied, double lambda) {
   BALLAST_TRY(const auto rule, lab.components.make_rule(studied.text(lambda)));
   RuleBench bench;
   Worst worst;
-  for (const Adversary adversary : kAdversaries) {
+  for (const AdversaryKind adversary : kAdversaries) {
     const WorstCaseOptions options{.lambda = lambda,
                                    .trials = lab.pick(10, 200),
                                    .starts = lab.pick(16, 100),
                                    .steps = lab.pick(400, 4000)};
     BALLAST_TRY(const double pulled, worst_pull(*rule, adversary, options, bench));
-    if (adversary == Adversary::kConstruction) worst.constructed = pulled;
-    if (adversary == Adversary::kSearch) worst.found = pulled;
+    if (adversary == AdversaryKind::kConstruction) worst.constructed = pulled;
+    if (adversary == AdversaryKind::kSearch) worst.found = pulled;
     if (pulled <= worst.pull) continue;
     worst.pull = pulled;
     worst.adversary = adversary;

@@ -25,7 +25,7 @@ WeightedRows draw_table(Rng& rng) {
   const std::size_t count = 2 + rng.below(7);
   const std::uint64_t weight_max = 1 + rng.below(4);
   for (std::size_t i = 0; i < count; ++i) {
-    Vector row(kDim);
+    DoubleVector row(kDim);
     for (double& value : row) value = static_cast<float>(rng.normal());
     table.rows.push_back(std::move(row));
     table.weights.push_back(static_cast<double>(1 + rng.below(weight_max)));
@@ -34,10 +34,10 @@ WeightedRows draw_table(Rng& rng) {
 }
 
 // How far the rule is from Algorithm 1 around this anchor; 0 where the algorithm is ambiguous.
-Result<double> ctma_gap(const robust::Rule& rule, const WeightedRows& table, const Vector& anchor,
-                        RuleBench& bench) {
+Result<double> ctma_gap(const robust::Rule& rule, const WeightedRows& table,
+                        const DoubleVector& anchor, RuleBench& bench) {
   if (!has_clear_order(table, anchor)) return 0.0;
-  BALLAST_TRY(const Vector measured, bench.apply(rule, table));
+  BALLAST_TRY(const DoubleVector measured, bench.apply(rule, table));
   return std::sqrt(squared_distance(measured, plain_ctma(table, kLambda, anchor)));
 }
 
@@ -60,11 +60,11 @@ Result<Rules> make_rules(const Components& components) {
 }
 
 Status widen(Gaps& gaps, const Rules& rules, const WeightedRows& table, RuleBench& bench) {
-  BALLAST_TRY(const Vector gm, bench.apply(*rules.gm, table));
+  BALLAST_TRY(const DoubleVector gm, bench.apply(*rules.gm, table));
   const double smallest = smallest_sum(table);
   gaps.gm = std::max(gaps.gm, (sum_of_distances(table, gm) - smallest) / smallest);
-  const Vector cwmed = plain_cwmed(table);
-  BALLAST_TRY(const Vector measured_cwmed, bench.apply(*rules.cwmed, table));
+  const DoubleVector cwmed = plain_cwmed(table);
+  BALLAST_TRY(const DoubleVector measured_cwmed, bench.apply(*rules.cwmed, table));
   gaps.cwmed = std::max(gaps.cwmed, std::sqrt(squared_distance(measured_cwmed, cwmed)));
   BALLAST_TRY(const double from_gm, ctma_gap(*rules.ctma_gm, table, gm, bench));
   gaps.ctma_gm = std::max(gaps.ctma_gm, from_gm);
@@ -81,7 +81,7 @@ Result<Findings> check_definitions(const Lab& lab) {
   Gaps gaps;
   const std::size_t tables = lab.pick(500, 5000);
   for (std::size_t i = 0; i < tables; ++i) {
-    Rng rng(RngKey{.purpose = static_cast<std::uint32_t>(Purpose::kHonestRows), .step = i});
+    Rng rng(RngKey{.purpose = static_cast<std::uint32_t>(TrialPurpose::kHonestRows), .step = i});
     BALLAST_TRY_STATUS(widen(gaps, rules, draw_table(rng), bench));
   }
   const auto check = [&](const std::string& what, double gap) {

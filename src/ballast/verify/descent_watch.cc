@@ -31,7 +31,7 @@ void widen(double& gap, double value) {
 }  // namespace
 
 void DescentWatch::on_step(const StepRecord& record) {
-  Vector gradient(problem_.dim());
+  DoubleVector gradient(problem_.dim());
   problem_.expected_gradient(record.x, gradient);
   double error = 0.0;
   for (std::size_t j = 0; j < gradient.size(); ++j) {
@@ -58,7 +58,7 @@ void DescentWatch::add_regret(const StepRecord& record) {
   if (!was_projected_) widen(regret_gap_, std::abs(regret_ - bound) / unit);
 }
 
-void DescentWatch::add_anytime(const StepRecord& record, const Vector& gradient) {
+void DescentWatch::add_anytime(const StepRecord& record, const DoubleVector& gradient) {
   const double alpha = static_cast<double>(record.t), total = alpha * (alpha + 1.0) / 2.0;
   const double excess = problem_.excess(record.x);
   if (record.t == 1) first_excess_ = excess;

@@ -43,7 +43,7 @@ class DescentWatch final : public StepObserver {
 
  private:
   void add_regret(const StepRecord& record);
-  void add_anytime(const StepRecord& record, const Vector& gradient);
+  void add_anytime(const StepRecord& record, const DoubleVector& gradient);
 
   const Problem& problem_;
   double eta_;

@@ -43,7 +43,7 @@ LeastSquares::LeastSquares(const LeastSquaresOptions& options)
 Result<double> LeastSquares::gradient(std::span<const float> model, const worker::Sample& sample,
                                       std::span<float> out, std::span<float>) {
   Rng rng(RngKey{.seed = sample.key.seed,
-                 .purpose = static_cast<std::uint32_t>(Purpose::kLeastSquares),
+                 .purpose = static_cast<std::uint32_t>(TrialPurpose::kLeastSquares),
                  .owner = sample.key.worker,
                  .step = sample.key.step});
   const bool is_noisy = options_.model_noise > 0.0 || options_.constant_noise > 0.0;

@@ -41,7 +41,7 @@ std::vector<double> unit_vector(std::size_t dim, Rng& rng) {
 Logistic::Logistic(const LogisticOptions& options) : options_(options) {
   BALLAST_CHECK(options.dim >= 1 && options.feature_count >= 1, "a problem that exists");
   Rng rng(RngKey{.seed = kFeatureSeed,
-                 .purpose = static_cast<std::uint32_t>(Purpose::kLogisticFeatures)});
+                 .purpose = static_cast<std::uint32_t>(TrialPurpose::kLogisticFeatures)});
   for (std::size_t i = 0; i < options.feature_count; ++i) {
     const std::vector<double> a = unit_vector(options.dim, rng);
     features_.insert(features_.end(), a.begin(), a.end());
@@ -63,7 +63,7 @@ std::span<const double> Logistic::feature(std::size_t index) const {
 Result<double> Logistic::gradient(std::span<const float> model, const worker::Sample& sample,
                                   std::span<float> out, std::span<float>) {
   Rng rng(RngKey{.seed = sample.key.seed,
-                 .purpose = static_cast<std::uint32_t>(Purpose::kLogistic),
+                 .purpose = static_cast<std::uint32_t>(TrialPurpose::kLogistic),
                  .owner = sample.key.worker,
                  .step = sample.key.step});
   const std::size_t index = rng.below(options_.feature_count);

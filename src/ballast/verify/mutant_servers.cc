@@ -21,10 +21,10 @@ class WrongOptimizer final : public optim::ServerOptimizer<float> {
 
   const Model& model() const noexcept override { return x_; }
   std::uint64_t version() const noexcept override { return steps_; }
-  optim::ServerStateView<float> view() const noexcept override {
+  optim::OptimizerStateView<float> view() const noexcept override {
     return {.steps = steps_, .w = w_, .x = *x_};
   }
-  Status restore(optim::ServerState<float>) override { return unsupported("not in a trial"); }
+  Status restore(optim::OptimizerState<float>) override { return unsupported("not in a trial"); }
 
   Status step(const kernels::Vector& direction, double scale) override {
     std::vector<float> values(direction.size());

@@ -199,7 +199,7 @@ Result<std::vector<MutantVerdict>> check_mutants(
 
 std::vector<std::string> idle_claims(std::span<const MutantVerdict> verdicts) {
   std::vector<std::string> idle;
-  for (const Claim& claim : claim_registry()) {
+  for (const TheoryClaim& claim : claim_registry()) {
     const bool catches = std::ranges::any_of(verdicts, [&](const MutantVerdict& verdict) {
       return verdict.claim == claim.name && verdict.violated;
     });

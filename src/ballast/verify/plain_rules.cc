@@ -12,7 +12,7 @@ double total_of(const WeightedRows& table) {
 }
 
 // Row numbers by rising key; equal keys by number.
-std::vector<std::size_t> order_by(const Vector& keys) {
+std::vector<std::size_t> order_by(const DoubleVector& keys) {
   std::vector<std::size_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return keys[i]; });
@@ -20,8 +20,8 @@ std::vector<std::size_t> order_by(const Vector& keys) {
 }
 
 double median_of_column(const WeightedRows& table, std::size_t column) {
-  Vector values;
-  for (const Vector& row : table.rows) values.push_back(row[column]);
+  DoubleVector values;
+  for (const DoubleVector& row : table.rows) values.push_back(row[column]);
   const std::vector<std::size_t> order = order_by(values);
   const double half = total_of(table) / 2.0;
   double sum = 0.0;
@@ -33,23 +33,23 @@ double median_of_column(const WeightedRows& table, std::size_t column) {
   return values[order.back()];
 }
 
-Vector distances_from(const Vector& anchor, const WeightedRows& table) {
-  Vector distances;
-  for (const Vector& row : table.rows) distances.push_back(squared_distance(row, anchor));
+DoubleVector distances_from(const DoubleVector& anchor, const WeightedRows& table) {
+  DoubleVector distances;
+  for (const DoubleVector& row : table.rows) distances.push_back(squared_distance(row, anchor));
   return distances;
 }
 
 }  // namespace
 
-Vector plain_cwmed(const WeightedRows& table) {
-  Vector median(table.rows[0].size());
+DoubleVector plain_cwmed(const WeightedRows& table) {
+  DoubleVector median(table.rows[0].size());
   for (std::size_t j = 0; j < median.size(); ++j) median[j] = median_of_column(table, j);
   return median;
 }
 
-bool has_clear_order(const WeightedRows& table, const Vector& anchor) {
+bool has_clear_order(const WeightedRows& table, const DoubleVector& anchor) {
   constexpr double kClear = 1e-4;
-  Vector distances = distances_from(anchor, table);
+  DoubleVector distances = distances_from(anchor, table);
   std::ranges::sort(distances);
   for (std::size_t k = 1; k < distances.size(); ++k) {
     if (distances[k] - distances[k - 1] < kClear * distances[k]) return false;
@@ -57,7 +57,7 @@ bool has_clear_order(const WeightedRows& table, const Vector& anchor) {
   return true;
 }
 
-Vector plain_ctma(const WeightedRows& table, double lambda, const Vector& anchor) {
+DoubleVector plain_ctma(const WeightedRows& table, double lambda, const DoubleVector& anchor) {
   double left = (1.0 - lambda) * total_of(table);
   WeightedRows kept;
   for (const std::size_t i : order_by(distances_from(anchor, table))) {
@@ -70,7 +70,7 @@ Vector plain_ctma(const WeightedRows& table, double lambda, const Vector& anchor
   return weighted_mean(kept);
 }
 
-double sum_of_distances(const WeightedRows& table, const Vector& point) {
+double sum_of_distances(const WeightedRows& table, const DoubleVector& point) {
   double sum = 0.0;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     sum += table.weights[i] * std::sqrt(squared_distance(table.rows[i], point));
@@ -80,7 +80,7 @@ double sum_of_distances(const WeightedRows& table, const Vector& point) {
 
 double smallest_sum(const WeightedRows& table) {
   constexpr int kSteps = 500;
-  Vector point = weighted_mean(table);
+  DoubleVector point = weighted_mean(table);
   for (int step = 0; step < kSteps; ++step) {
     WeightedRows pulled{.rows = table.rows};
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
@@ -90,7 +90,8 @@ double smallest_sum(const WeightedRows& table) {
     point = weighted_mean(pulled);
   }
   double smallest = sum_of_distances(table, point);
-  for (const Vector& row : table.rows) smallest = std::min(smallest, sum_of_distances(table, row));
+  for (const DoubleVector& row : table.rows)
+    smallest = std::min(smallest, sum_of_distances(table, row));
   return smallest;
 }
 

@@ -42,7 +42,7 @@ class Problem : public worker::GradientSource {
 };
 
 // Names the random choices of this room, apart from those of other rooms; never renumbered.
-enum class Purpose : std::uint32_t {
+enum class TrialPurpose : std::uint32_t {
   kLeastSquares = 0x7E51'0001,
   kLogisticFeatures = 0x7E51'0002,
   kLogistic = 0x7E51'0003,

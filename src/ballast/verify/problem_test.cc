@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kSeed = 11;
 constexpr std::uint64_t kSamples = 4000;
-using Vector = std::vector<float>;
+using DoubleVector = std::vector<float>;
 
 class ProblemTest : public testing::TestWithParam<std::string> {
  protected:
@@ -40,22 +40,22 @@ class ProblemTest : public testing::TestWithParam<std::string> {
   }
 
   // A random point of K.
-  Vector point(std::uint64_t number) const {
+  DoubleVector point(std::uint64_t number) const {
     Rng rng(RngKey{.seed = kSeed, .step = number});
-    Vector x = problem_->start();
+    DoubleVector x = problem_->start();
     for (float& value : x) value += static_cast<float>(rng.normal());
     optim::project<float>(problem_->set(), x);
     return x;
   }
 
-  Vector gradient(const Vector& x, std::uint64_t sample) {
-    Vector g(x.size());
+  DoubleVector gradient(const DoubleVector& x, std::uint64_t sample) {
+    DoubleVector g(x.size());
     const auto loss = problem_->gradient(x, {.key = {.seed = kSeed, .step = sample}}, g, {});
     EXPECT_TRUE(loss);
     return g;
   }
 
-  std::vector<double> expected(const Vector& x) const {
+  std::vector<double> expected(const DoubleVector& x) const {
     std::vector<double> g(x.size());
     problem_->expected_gradient(x, g);
     return g;
@@ -65,12 +65,12 @@ class ProblemTest : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(ProblemTest, SamplesHaveTheExpectedGradientAndAtMostTheStatedVariance) {
-  const Vector x = point(1);
+  const DoubleVector x = point(1);
   const std::vector<double> truth = expected(x);
   std::vector<double> mean(x.size());
   double variance = 0.0;
   for (std::uint64_t i = 1; i <= kSamples; ++i) {
-    const Vector g = gradient(x, i);
+    const DoubleVector g = gradient(x, i);
     for (std::size_t j = 0; j < x.size(); ++j) {
       mean[j] += g[j] / double{kSamples};
       variance += std::pow(g[j] - truth[j], 2.0) / double{kSamples};
@@ -89,12 +89,12 @@ TEST_P(ProblemTest, GradientsAreAsSmoothAsStated) {
   const Constants& constants = problem_->constants();
   for (std::uint64_t pair = 0; pair < 20; ++pair) {
     SCOPED_TRACE(pair);
-    const Vector x = point(2 * pair), y = point(2 * pair + 1);
+    const DoubleVector x = point(2 * pair), y = point(2 * pair + 1);
     const auto truth_x = expected(x), truth_y = expected(y);
     double distance = 0.0, deviation = 0.0;
     for (std::size_t j = 0; j < x.size(); ++j) distance += std::pow(double{x[j]} - y[j], 2.0);
     for (std::uint64_t i = 1; i <= 200; ++i) {
-      const Vector g = gradient(x, i), h = gradient(y, i);
+      const DoubleVector g = gradient(x, i), h = gradient(y, i);
       double change = 0.0;
       for (std::size_t j = 0; j < x.size(); ++j) {
         change += std::pow(double{g[j]} - h[j], 2.0);
@@ -109,11 +109,11 @@ TEST_P(ProblemTest, GradientsAreAsSmoothAsStated) {
 
 TEST_P(ProblemTest, ExpectedGradientIsTheSlopeOfTheExcess) {
   constexpr float kStep = 1e-3f;
-  const Vector x = point(3);
+  const DoubleVector x = point(3);
   const std::vector<double> truth = expected(x);
   for (std::size_t j = 0; j < x.size(); ++j) {
     SCOPED_TRACE(j);
-    Vector up = x, down = x;
+    DoubleVector up = x, down = x;
     up[j] += kStep;
     down[j] -= kStep;
     const double width = double{up[j]} - down[j];
@@ -122,8 +122,8 @@ TEST_P(ProblemTest, ExpectedGradientIsTheSlopeOfTheExcess) {
 }
 
 TEST_P(ProblemTest, OptimumIsTheOriginOfTheSet) {
-  Vector origin(problem_->dim());
-  Vector projected = origin;
+  DoubleVector origin(problem_->dim());
+  DoubleVector projected = origin;
   optim::project<float>(problem_->set(), projected);
 
   EXPECT_EQ(projected, origin);
@@ -136,9 +136,9 @@ TEST_P(ProblemTest, OptimumIsTheOriginOfTheSet) {
 
 // Lemma B.5.
 TEST_P(ProblemTest, GradientIsBoundedByTheExcess) {
-  const std::vector<double> last = expected(Vector(problem_->dim()));
+  const std::vector<double> last = expected(DoubleVector(problem_->dim()));
   for (std::uint64_t i = 0; i < 20; ++i) {
-    const Vector x = point(i);
+    const DoubleVector x = point(i);
     const std::vector<double> g = expected(x);
     double squares = 0.0;
     for (std::size_t j = 0; j < g.size(); ++j) squares += std::pow(g[j] - last[j], 2.0);
@@ -151,7 +151,7 @@ TEST_P(ProblemTest, ReachableExcessIsThatOfAPointOfTheSet) {
   double largest = problem_->excess(problem_->start());
   for (std::uint64_t i = 0; i < 2000; ++i) {
     Rng rng(RngKey{.seed = kSeed, .owner = 7, .step = i});
-    Vector x(problem_->dim());
+    DoubleVector x(problem_->dim());
     for (float& value : x) value = static_cast<float>(100.0 * rng.normal());
     optim::project<float>(problem_->set(), x);
     largest = std::max(largest, problem_->excess(x));
@@ -161,7 +161,7 @@ TEST_P(ProblemTest, ReachableExcessIsThatOfAPointOfTheSet) {
 }
 
 TEST_P(ProblemTest, StartIsInTheSet) {
-  Vector projected = problem_->start();
+  DoubleVector projected = problem_->start();
   optim::project<float>(problem_->set(), projected);
 
   EXPECT_EQ(projected, problem_->start());
@@ -173,18 +173,18 @@ INSTANTIATE_TEST_SUITE_P(All, ProblemTest,
 
 TEST(Logistic, ExcessIsSmoothWhereItsSeriesBegins) {
   const Logistic problem({.dim = 3});
-  const Vector inside = {0.9e-4f, 0.0f, 0.0f}, outside = {1.8e-4f, 0.0f, 0.0f};
+  const DoubleVector inside = {0.9e-4f, 0.0f, 0.0f}, outside = {1.8e-4f, 0.0f, 0.0f};
 
   EXPECT_NEAR(problem.excess(outside) / problem.excess(inside), 4.0, 1e-3);
 }
 
 TEST(LeastSquares, WithoutNoiseEverySampleIsExact) {
   LeastSquares problem({.dim = 3, .smallest_curvature = 0.25});
-  Vector g(3);
+  DoubleVector g(3);
 
-  ASSERT_TRUE(problem.gradient(Vector{1.0f, 2.0f, 4.0f}, {.key = {.step = 5}}, g, {}));
+  ASSERT_TRUE(problem.gradient(DoubleVector{1.0f, 2.0f, 4.0f}, {.key = {.step = 5}}, g, {}));
 
-  EXPECT_EQ(g, (Vector{1.0f, 1.0f, 1.0f}));
+  EXPECT_EQ(g, (DoubleVector{1.0f, 1.0f, 1.0f}));
 }
 
 }  // namespace

@@ -6,7 +6,9 @@
 namespace ballast::verify {
 namespace {
 
-Vector as_vector(std::span<const float> values) { return Vector(values.begin(), values.end()); }
+DoubleVector as_vector(std::span<const float> values) {
+  return DoubleVector(values.begin(), values.end());
+}
 
 double distance(std::span<const double> a, std::span<const double> b) {
   return std::sqrt(squared_distance(a, b));
@@ -45,7 +47,7 @@ Result<sim::Next> QueryWatch::on_arrival(const sim::ArrivalRecord& record,
 
 void QueryWatch::compare_models(double t) {
   const double diameter = problem_.constants().diameter;
-  const Vector x = as_vector(x_);
+  const DoubleVector x = as_vector(x_);
   for (const Watched& worker : workers_) {
     if (worker.row_model.empty()) continue;
     const double moved = distance(x, as_vector(worker.row_model));
@@ -63,20 +65,20 @@ void QueryWatch::compare_gradients(double t) {
   for (std::uint32_t i = 0; i < workers_.size(); ++i) {
     const Watched& worker = workers_[i];
     if (worker.row_model.empty() || population_.is_byzantine(i)) continue;
-    Vector gradient(problem_.dim());
+    DoubleVector gradient(problem_.dim());
     problem_.expected_gradient(worker.row_model, gradient);
     gradients.rows.push_back(std::move(gradient));
     gradients.weights.push_back(worker.count);
     longest_delay = std::max(longest_delay, t - worker.row_made_at);
   }
   if (gradients.rows.empty()) return;
-  Vector now(problem_.dim());
+  DoubleVector now(problem_.dim());
   problem_.expected_gradient(x_, now);
-  const Vector mean = weighted_mean(gradients);
+  const DoubleVector mean = weighted_mean(gradients);
   const double most = constants.diameter * constants.smoothness;
   const double unit = longest_delay * most / t;
   shares_.bias.note(distance(mean, now), 4.0 * unit, most);
-  for (const Vector& gradient : gradients.rows) {
+  for (const DoubleVector& gradient : gradients.rows) {
     shares_.worker_bias.note(distance(gradient, mean), 8.0 * unit, most);
   }
 }

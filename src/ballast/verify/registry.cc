@@ -11,7 +11,7 @@
 namespace ballast::verify {
 namespace {
 
-constexpr Claim kRegistry[] = {
+constexpr TheoryClaim kRegistry[] = {
     {"definitions", "Section 3.2, Algorithm 1",
      "The rules compute what the paper defines: gm minimises the weighted sum of distances, cwmed "
      "takes the mean of the two neighbours where a prefix weighs exactly half, ctma keeps the "
@@ -90,14 +90,14 @@ constexpr Claim kRegistry[] = {
 
 }  // namespace
 
-std::span<const Claim> claim_registry() noexcept { return kRegistry; }
+std::span<const TheoryClaim> claim_registry() noexcept { return kRegistry; }
 
-Result<std::vector<Claim>> find_claims(std::string_view name) {
-  if (name == "all") return std::vector<Claim>(std::begin(kRegistry), std::end(kRegistry));
-  const auto* found = std::ranges::find(kRegistry, name, &Claim::name);
-  if (found != std::end(kRegistry)) return std::vector<Claim>{*found};
+Result<std::vector<TheoryClaim>> find_claims(std::string_view name) {
+  if (name == "all") return std::vector<TheoryClaim>(std::begin(kRegistry), std::end(kRegistry));
+  const auto* found = std::ranges::find(kRegistry, name, &TheoryClaim::name);
+  if (found != std::end(kRegistry)) return std::vector<TheoryClaim>{*found};
   std::vector<std::string_view> names = {"all"};
-  for (const Claim& claim : kRegistry) names.push_back(claim.name);
+  for (const TheoryClaim& claim : kRegistry) names.push_back(claim.name);
   const auto nearest = nearest_word(name, names);
   const std::string hint = nearest ? fmt::format("; did you mean '{}'?", *nearest) : "";
   return not_found(fmt::format("there is no claim '{}'{}", name, hint));

@@ -11,10 +11,10 @@
 namespace ballast::verify {
 
 // In the order of the paper.
-std::span<const Claim> claim_registry() noexcept;
+std::span<const TheoryClaim> claim_registry() noexcept;
 
 // The claim of that name, or all of them for "all". Refuses unknown names and tells the nearest
 // known one.
-Result<std::vector<Claim>> find_claims(std::string_view name);
+Result<std::vector<TheoryClaim>> find_claims(std::string_view name);
 
 }  // namespace ballast::verify

@@ -136,10 +136,10 @@ Result<std::string> drawn(const std::filesystem::path& folder, const records::Fi
 }  // namespace
 
 Result<std::vector<CheckedClaim>> check_claims(
-    std::span<const Claim> claims, const Lab& lab,
+    std::span<const TheoryClaim> claims, const Lab& lab,
     const std::function<void(std::string_view)>& on_claim) {
   std::vector<CheckedClaim> checked;
-  for (const Claim& claim : claims) {
+  for (const TheoryClaim& claim : claims) {
     if (on_claim) on_claim(claim.name);
     auto findings = claim.check(lab);
     if (!findings) {
@@ -209,7 +209,8 @@ Result<std::string> write_report(const std::filesystem::path& folder,
                                  std::span<const CheckedClaim> checked, bool is_quick) {
   BALLAST_TRY_STATUS(files::make_folder(folder));
   BALLAST_TRY_STATUS(files::write_text(folder / "claims.json", claims_json(checked, is_quick)));
-  records::Report report{.title = "The theory, checked", .sections = {overview(checked, is_quick)}};
+  records::ReportPage report{.title = "The theory, checked",
+                             .sections = {overview(checked, is_quick)}};
   std::string warning;
   for (const auto& [claim, findings] : checked) {
     report.sections.push_back(

@@ -13,14 +13,14 @@
 namespace ballast::verify {
 
 struct CheckedClaim {
-  Claim claim = {};
+  TheoryClaim claim = {};
   Findings findings = {};
 };
 
 // Checks the claims one after the other, telling each one's name before its turn. An error of a
 // claim names it. A check that cannot fail ends the program: that is a bug of the claim.
 Result<std::vector<CheckedClaim>> check_claims(
-    std::span<const Claim> claims, const Lab& lab,
+    std::span<const TheoryClaim> claims, const Lab& lab,
     const std::function<void(std::string_view)>& on_claim = {});
 
 bool all_hold(std::span<const CheckedClaim> checked);

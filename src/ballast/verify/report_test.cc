@@ -101,8 +101,8 @@ TEST(Registry, RefusesUnknownClaimsAndNamesTheNearest) {
 }
 
 TEST(CheckClaims, NamesTheClaimThatFailedToRun) {
-  const Claim broken{"broken", "", "",
-                     [](const Lab&) -> Result<Findings> { return io_error("no room"); }};
+  const TheoryClaim broken{"broken", "", "",
+                           [](const Lab&) -> Result<Findings> { return io_error("no room"); }};
 
   const auto checked = check_claims(std::span(&broken, 1), {});
 
@@ -112,7 +112,7 @@ TEST(CheckClaims, NamesTheClaimThatFailedToRun) {
 
 // A bound above everything that can be measured says nothing, and the report would say "holds".
 TEST(CheckClaimsDeathTest, RefusesAClaimThatCannotFail) {
-  const Claim idle{
+  const TheoryClaim idle{
       "idle", "", "", [](const Lab&) -> Result<Findings> {
         return Findings{.checks = {{.what = "loose", .limit = 2.0, .possible = {.high = 1.0}}}};
       }};

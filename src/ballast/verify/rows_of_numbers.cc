@@ -12,9 +12,9 @@ double squared_distance(std::span<const double> a, std::span<const double> b) {
   return sum;
 }
 
-Vector weighted_mean(const WeightedRows& table) {
+DoubleVector weighted_mean(const WeightedRows& table) {
   const double total = std::accumulate(table.weights.begin(), table.weights.end(), 0.0);
-  Vector mean(table.rows[0].size());
+  DoubleVector mean(table.rows[0].size());
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     for (std::size_t j = 0; j < mean.size(); ++j) {
       mean[j] += table.weights[i] / total * table.rows[i][j];
@@ -32,7 +32,7 @@ double weighted_spread(const WeightedRows& table, std::span<const double> point)
   return sum;
 }
 
-Result<Vector> RuleBench::apply(const robust::Rule& rule, const WeightedRows& table) {
+Result<DoubleVector> RuleBench::apply(const robust::Rule& rule, const WeightedRows& table) {
   rows_.resize(table.rows.size());
   pointers_.clear();
   for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -43,7 +43,7 @@ Result<Vector> RuleBench::apply(const robust::Rule& rule, const WeightedRows& ta
   BALLAST_TRY([[maybe_unused]] const auto report,
               robust::aggregate(rule, {pointers_, out_.size()}, table.weights, out_, *backend_,
                                 workspace_));
-  return Vector(out_.begin(), out_.end());
+  return DoubleVector(out_.begin(), out_.end());
 }
 
 }  // namespace ballast::verify

@@ -13,17 +13,17 @@
 
 namespace ballast::verify {
 
-using Vector = std::vector<double>;
+using DoubleVector = std::vector<double>;
 
 struct WeightedRows {
-  std::vector<Vector> rows{};
-  Vector weights{};
+  std::vector<DoubleVector> rows{};
+  DoubleVector weights{};
 };
 
 double squared_distance(std::span<const double> a, std::span<const double> b);
 
 // Requires: at least one row, positive weights.
-Vector weighted_mean(const WeightedRows& table);
+DoubleVector weighted_mean(const WeightedRows& table);
 
 // The weighted mean of the squared distances from a point: rho^2, if the rows are the honest ones
 // and the point their mean.
@@ -37,7 +37,7 @@ class RuleBench {
   RuleBench() : backend_(kernels::make_cpu_backend(1)) {}
 
   // The rule's result. Errors are those of robust::aggregate.
-  Result<Vector> apply(const robust::Rule& rule, const WeightedRows& table);
+  Result<DoubleVector> apply(const robust::Rule& rule, const WeightedRows& table);
 
  private:
   std::unique_ptr<kernels::Backend> backend_;

@@ -14,8 +14,8 @@ class WatchedOptimizer final : public optim::ServerOptimizer<float> {
 
   const Model& model() const noexcept override { return inner_->model(); }
   std::uint64_t version() const noexcept override { return inner_->version(); }
-  optim::ServerStateView<float> view() const noexcept override { return inner_->view(); }
-  Status restore(optim::ServerState<float> state) override {
+  optim::OptimizerStateView<float> view() const noexcept override { return inner_->view(); }
+  Status restore(optim::OptimizerState<float> state) override {
     return inner_->restore(std::move(state));
   }
 
@@ -27,9 +27,9 @@ class WatchedOptimizer final : public optim::ServerOptimizer<float> {
 
   // Algorithm 2 knows no scale: one that is not 1 is seen as a step of the wrong length.
   Status step(std::span<const float> direction, double scale) override {
-    const optim::ServerState<float> before = inner_->state();
+    const optim::OptimizerState<float> before = inner_->state();
     BALLAST_TRY_STATUS(inner_->step(direction, scale));
-    const optim::ServerStateView<float> after = inner_->view();
+    const optim::OptimizerStateView<float> after = inner_->view();
     for (StepObserver* const observer : observers_) {
       observer->on_step({.t = after.steps,
                          .direction = direction,

@@ -13,7 +13,7 @@ namespace {
 
 // d = g(x) + (1 - 1/r) (d - g(x before)), both gradients on one sample.
 Status refresh(Problem& problem, const worker::Sample& sample, const std::vector<float>& x,
-               const std::vector<float>& x_before, Vector& d) {
+               const std::vector<float>& x_before, DoubleVector& d) {
   const double round = static_cast<double>(sample.key.step);
   std::vector<float> g(x.size()), g_before(x.size());
   BALLAST_TRY([[maybe_unused]] const double loss, problem.gradient(x, sample, g, {}));
@@ -33,9 +33,9 @@ Result<double> synchronous_excess(Problem& problem, const SynchronousOptions& op
   const double eta = theory_eta(problem, options.rounds);
   RuleBench bench;
   std::vector<float> w = problem.start(), x = w, x_before = w;
-  std::vector<Vector> estimates(count, Vector(w.size()));
+  std::vector<DoubleVector> estimates(count, DoubleVector(w.size()));
   for (std::uint64_t round = 1; round <= options.rounds; ++round) {
-    WeightedRows table{.rows = {}, .weights = Vector(count, 1.0)};
+    WeightedRows table{.rows = {}, .weights = DoubleVector(count, 1.0)};
     for (std::uint32_t i = 0; i < count; ++i) {
       const worker::Sample sample{.key = {.seed = options.seed, .worker = i, .step = round}};
       BALLAST_TRY_STATUS(refresh(problem, sample, x, x_before, estimates[i]));
@@ -43,7 +43,7 @@ Result<double> synchronous_excess(Problem& problem, const SynchronousOptions& op
       if (!options.workers.is_byzantine(i)) continue;
       for (double& value : table.rows.back()) value = -value;
     }
-    BALLAST_TRY(const Vector direction, bench.apply(*rule, table));
+    BALLAST_TRY(const DoubleVector direction, bench.apply(*rule, table));
     const double t = static_cast<double>(round);
     for (std::size_t j = 0; j < w.size(); ++j) {
       w[j] = static_cast<float>(w[j] - eta * t * direction[j]);

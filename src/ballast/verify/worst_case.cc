@@ -17,7 +17,7 @@ constexpr std::size_t kSearchDim = 2;
 constexpr double kBelowShare = 1.0 - 1e-9;  // so that rounding does not lift the share above lambda
 
 double liars_weight(const AttackedTable& table, double lambda) {
-  const Vector& weights = table.honest.weights;
+  const DoubleVector& weights = table.honest.weights;
   const double honest = std::accumulate(weights.begin(), weights.end(), 0.0);
   return honest * lambda / (1.0 - lambda) * kBelowShare;
 }
@@ -28,7 +28,7 @@ WeightedRows draw_honest(Rng& rng) {
   const auto power = static_cast<double>(rng.below(3));
   for (std::size_t i = 0; i < kHonest; ++i) {
     const double weight = std::pow(static_cast<double>(i + 1), power);
-    Vector row(kDim);
+    DoubleVector row(kDim);
     for (double& value : row) value = 1.0 + rng.normal() / std::sqrt(weight);
     honest.rows.push_back(std::move(row));
     honest.weights.push_back(weight);
@@ -37,25 +37,25 @@ WeightedRows draw_honest(Rng& rng) {
 }
 
 // What all liars of a kind send; `scale` is a matter of degree.
-Vector lie(Adversary adversary, const WeightedRows& honest, double scale) {
-  Vector said = weighted_mean(honest);
+DoubleVector lie(AdversaryKind adversary, const WeightedRows& honest, double scale) {
+  DoubleVector said = weighted_mean(honest);
   const double deviation = std::sqrt(weighted_spread(honest, said) / static_cast<double>(kDim));
-  if (adversary == Adversary::kShift) said[0] += scale * deviation;
+  if (adversary == AdversaryKind::kShift) said[0] += scale * deviation;
   for (double& value : said) {
-    if (adversary == Adversary::kFar) value += 1e6 * scale;
-    if (adversary == Adversary::kLittle) value -= scale * deviation;
-    if (adversary == Adversary::kEmpire) value *= -scale;
+    if (adversary == AdversaryKind::kFar) value += 1e6 * scale;
+    if (adversary == AdversaryKind::kLittle) value -= scale * deviation;
+    if (adversary == AdversaryKind::kEmpire) value *= -scale;
   }
   return said;
 }
 
-Result<double> worst_of_kind(const robust::Rule& rule, Adversary adversary,
+Result<double> worst_of_kind(const robust::Rule& rule, AdversaryKind adversary,
                              const WorstCaseOptions& options, RuleBench& bench) {
   constexpr double kScales[] = {0.1, 0.3, 1.0, 1.5, 3.0};
   double worst = 0.0;
   for (std::size_t i = 0; i < options.trials; ++i) {
-    Rng rng(
-        RngKey{.purpose = static_cast<std::uint32_t>(Purpose::kHonestRows), .owner = 1, .step = i});
+    Rng rng(RngKey{
+        .purpose = static_cast<std::uint32_t>(TrialPurpose::kHonestRows), .owner = 1, .step = i});
     const WeightedRows honest = draw_honest(rng);
     for (const double scale : kScales) {
       const AttackedTable table{.honest = honest, .liars = {lie(adversary, honest, scale)}};
@@ -92,8 +92,8 @@ Result<double> worst_constructed(const robust::Rule& rule, const WorstCaseOption
   return worst;
 }
 
-Vector draw_point(Rng& rng) {
-  Vector point(kSearchDim);
+DoubleVector draw_point(Rng& rng) {
+  DoubleVector point(kSearchDim);
   for (double& value : point) value = rng.normal();
   return point;
 }
@@ -111,7 +111,7 @@ AttackedTable random_table(Rng& rng) {
 
 // The largest weight becomes 1 and the others no smaller than a billionth, so that a climb along
 // weights that a rule ignores ends somewhere.
-void scale_weights(Vector& weights) {
+void scale_weights(DoubleVector& weights) {
   const double largest = std::ranges::max(weights);
   for (double& weight : weights) weight = std::max(weight / largest, 1e-9);
 }
@@ -165,7 +165,7 @@ Result<double> worst_found(const robust::Rule& rule, const WorstCaseOptions& opt
                            RuleBench& bench) {
   double worst = 0.0;
   for (std::size_t start = 0; start < options.starts; ++start) {
-    Rng rng(RngKey{.purpose = static_cast<std::uint32_t>(Purpose::kSearch), .step = start});
+    Rng rng(RngKey{.purpose = static_cast<std::uint32_t>(TrialPurpose::kSearch), .step = start});
     AttackedTable table = random_table(rng);
     BALLAST_TRY(const double highest, climb(rule, std::move(table), options, rng, bench));
     worst = std::max(worst, highest);
@@ -175,7 +175,7 @@ Result<double> worst_found(const robust::Rule& rule, const WorstCaseOptions& opt
 
 }  // namespace
 
-std::string_view name(Adversary adversary) noexcept {
+std::string_view name(AdversaryKind adversary) noexcept {
   constexpr std::string_view kNames[] = {"far",    "shift",        "little",
                                          "empire", "construction", "search"};
   return kNames[static_cast<std::size_t>(adversary)];
@@ -186,30 +186,30 @@ Result<double> pull(const robust::Rule& rule, const AttackedTable& table, double
   // What the rule sees is what counts: rows as floats.
   AttackedTable rounded = table;
   for (auto* rows : {&rounded.honest.rows, &rounded.liars}) {
-    for (Vector& row : *rows) {
+    for (DoubleVector& row : *rows) {
       for (double& value : row) value = static_cast<float>(value);
     }
   }
-  const Vector mean = weighted_mean(rounded.honest);
+  const DoubleVector mean = weighted_mean(rounded.honest);
   WeightedRows all = rounded.honest;
   const double weight = liars_weight(table, lambda) / static_cast<double>(table.liars.size());
   if (lambda > 0.0) {
-    for (const Vector& liar : rounded.liars) {
+    for (const DoubleVector& liar : rounded.liars) {
       all.rows.push_back(liar);
       all.weights.push_back(weight);
     }
   }
-  BALLAST_TRY(const Vector result, bench.apply(rule, all));
+  BALLAST_TRY(const DoubleVector result, bench.apply(rule, all));
   const double rho_squared = weighted_spread(rounded.honest, mean);
   // Climbs may shrink all rows to a point; the ratio would then be one of rounding errors.
   constexpr double kSpreadMin = 1e-6;
   return rho_squared < kSpreadMin ? 0.0 : squared_distance(result, mean) / rho_squared;
 }
 
-Result<double> worst_pull(const robust::Rule& rule, Adversary adversary,
+Result<double> worst_pull(const robust::Rule& rule, AdversaryKind adversary,
                           const WorstCaseOptions& options, RuleBench& bench) {
-  if (adversary == Adversary::kSearch) return worst_found(rule, options, bench);
-  if (adversary == Adversary::kConstruction) return worst_constructed(rule, options, bench);
+  if (adversary == AdversaryKind::kSearch) return worst_found(rule, options, bench);
+  if (adversary == AdversaryKind::kConstruction) return worst_constructed(rule, options, bench);
   return worst_of_kind(rule, adversary, options, bench);
 }
 

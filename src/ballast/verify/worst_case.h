@@ -20,7 +20,7 @@ namespace ballast::verify {
 // Honest rows with their weights, and Byzantine rows that share the weight lambda of the total.
 struct AttackedTable {
   WeightedRows honest{};
-  std::vector<Vector> liars{};
+  std::vector<DoubleVector> liars{};
 };
 
 // |rule(table) - honest mean|^2 / rho^2. Requires: honest rows that are not all equal.
@@ -29,9 +29,9 @@ Result<double> pull(const robust::Rule& rule, const AttackedTable& table, double
 
 // What the adversary does: attacks from the literature, tables worked out on paper, and a search
 // that knows neither.
-enum class Adversary : std::uint8_t { kFar, kShift, kLittle, kEmpire, kConstruction, kSearch };
+enum class AdversaryKind : std::uint8_t { kFar, kShift, kLittle, kEmpire, kConstruction, kSearch };
 
-std::string_view name(Adversary adversary) noexcept;
+std::string_view name(AdversaryKind adversary) noexcept;
 
 struct WorstCaseOptions {
   double lambda = 0.1;
@@ -42,7 +42,7 @@ struct WorstCaseOptions {
 
 // The largest pull found. The search moves rows and honest weights at random and keeps what pulls
 // further.
-Result<double> worst_pull(const robust::Rule& rule, Adversary adversary,
+Result<double> worst_pull(const robust::Rule& rule, AdversaryKind adversary,
                           const WorstCaseOptions& options, RuleBench& bench);
 
 }  // namespace ballast::verify

@@ -18,7 +18,7 @@ TEST(WorstCase, ReachesTheKnownConstantOfMedians) {
     for (const char* text : {"gm", "cwmed"}) {
       SCOPED_TRACE(lambda);
       const auto rule = robust::parse_rule(text).value();
-      const double found = worst_pull(*rule, Adversary::kSearch,
+      const double found = worst_pull(*rule, AdversaryKind::kSearch,
                                       {.lambda = lambda, .starts = 10, .steps = 400}, bench)
                                .value();
       EXPECT_GE(found, 0.99 / (1.0 - 2.0 * lambda));
@@ -33,9 +33,9 @@ TEST(WorstCase, ReachesTheKnownConstantOfTrimming) {
   for (const double lambda : {0.05, 0.2}) {
     SCOPED_TRACE(lambda);
     const auto rule = robust::parse_rule("ctma(gm, " + std::to_string(lambda) + ")").value();
-    const double found =
-        worst_pull(*rule, Adversary::kSearch, {.lambda = lambda, .starts = 10, .steps = 400}, bench)
-            .value();
+    const double found = worst_pull(*rule, AdversaryKind::kSearch,
+                                    {.lambda = lambda, .starts = 10, .steps = 400}, bench)
+                             .value();
     EXPECT_GE(found, 0.97 * 4.0 * lambda / (1.0 - 2.0 * lambda));
   }
 }
@@ -46,8 +46,9 @@ TEST(WorstCase, SearchGoesBeyondWhatWasConstructed) {
   const auto rule = robust::parse_rule("ctma(gm, 0.4)").value();
   const WorstCaseOptions options{.lambda = 0.4, .starts = 10, .steps = 400};
 
-  const double found = worst_pull(*rule, Adversary::kSearch, options, bench).value();
-  const double constructed = worst_pull(*rule, Adversary::kConstruction, options, bench).value();
+  const double found = worst_pull(*rule, AdversaryKind::kSearch, options, bench).value();
+  const double constructed =
+      worst_pull(*rule, AdversaryKind::kConstruction, options, bench).value();
 
   EXPECT_NEAR(constructed, 8.0, 0.01);
   EXPECT_GT(found, 1.2 * constructed);
@@ -57,7 +58,7 @@ TEST(WorstCase, MeanHasNoConstant) {
   RuleBench bench;
   const auto rule = robust::parse_rule("mean").value();
 
-  EXPECT_GT(worst_pull(*rule, Adversary::kFar, {.lambda = 0.1}, bench).value(), 1e6);
+  EXPECT_GT(worst_pull(*rule, AdversaryKind::kFar, {.lambda = 0.1}, bench).value(), 1e6);
 }
 
 // Two honest rows 0 and 2 of equal weight: mean 1, rho = 1. Liars of a third of all weight at 0

@@ -44,7 +44,7 @@ Worker::Worker(const WorkerOptions& options, GradientSource& source, const Behav
       gradient_(source.dim()),
       previous_gradient_(source.dim()) {}
 
-Status Worker::check(const Model& model) const {
+Status Worker::check(const ModelView& model) const {
   if (model.values.size() != estimator_.dim()) {
     return invalid_argument(fmt::format("model {} has {} values, not {}", model.version,
                                         model.values.size(), estimator_.dim()));
@@ -71,7 +71,7 @@ Result<Worker::Computed> Worker::compute(std::span<const float> model, const Sam
   return Computed{.loss = loss, .values = values};
 }
 
-Result<Update> Worker::on_model(const Model& model) {
+Result<WorkerUpdate> Worker::on_model(const ModelView& model) {
   BALLAST_TRY_STATUS(check(model));
   const std::uint64_t sequence = estimator_.updates() + 1;
   const Sample sample{.key = {.seed = seed_, .worker = id_, .step = sequence},
@@ -83,21 +83,21 @@ Result<Update> Worker::on_model(const Model& model) {
 }
 
 // The honest update as the behaviour leaves it.
-Update Worker::sent(const SampleKey& key, std::uint64_t version, const Computed& computed) {
+WorkerUpdate Worker::sent(const SampleKey& key, std::uint64_t version, const Computed& computed) {
   std::span<const float> values = computed.values;
   if (behaviour_ != nullptr) {
     changed_.assign(values.begin(), values.end());
     behaviour_->change_update(key, changed_);
     values = changed_;
   }
-  return Update{.sequence = key.step,
-                .version = version,
-                .values = values,
-                .statistics = statistics_,
-                .loss = computed.loss};
+  return WorkerUpdate{.sequence = key.step,
+                      .version = version,
+                      .values = values,
+                      .statistics = statistics_,
+                      .loss = computed.loss};
 }
 
-Update Worker::last_update(std::uint64_t version, double loss) {
+WorkerUpdate Worker::last_update(std::uint64_t version, double loss) {
   BALLAST_CHECK(estimator_.updates() > 0, "a worker without updates has no last one");
   return sent({.seed = seed_, .worker = id_, .step = estimator_.updates()}, version,
               {.loss = loss, .values = estimator_.state().direction});

@@ -18,13 +18,13 @@
 namespace ballast::worker {
 
 // A model as it arrives. Borrowed.
-struct Model {
+struct ModelView {
   std::uint64_t version = 0;
   std::span<const float> values;
 };
 
 // What is to be sent. Borrowed from the worker until its next call.
-struct Update {
+struct WorkerUpdate {
   std::uint64_t sequence = 0;  // k: the first update of a worker is 1
   std::uint64_t version = 0;   // of the model it was computed on
   std::span<const float> values;
@@ -58,12 +58,12 @@ class Worker {
   // update that is not finite are errors and change nothing; the next call draws the same sample.
   //
   // Cost: one or two gradients; allocates nothing of its own after the first update.
-  Result<Update> on_model(const Model& model);
+  Result<WorkerUpdate> on_model(const ModelView& model);
 
   // The last update once more, for a worker that was restored: `version` and `loss` are those that
   // came with it.
   // Requires: at least one update was made.
-  Update last_update(std::uint64_t version, double loss);
+  WorkerUpdate last_update(std::uint64_t version, double loss);
 
   WorkerState state() const;
 
@@ -74,13 +74,13 @@ class Worker {
  private:
   Worker(const WorkerOptions& options, GradientSource& source, const Behaviour* behaviour,
          std::vector<int> label_map, optim::Estimator<float> estimator);
-  Status check(const Model& model) const;
+  Status check(const ModelView& model) const;
   struct Computed {
     double loss = 0.0;
     std::span<const float> values;
   };
   Result<Computed> compute(std::span<const float> model, const Sample& sample);
-  Update sent(const SampleKey& key, std::uint64_t version, const Computed& computed);
+  WorkerUpdate sent(const SampleKey& key, std::uint64_t version, const Computed& computed);
 
   std::uint64_t seed_;
   std::uint32_t id_;

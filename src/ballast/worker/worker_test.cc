@@ -23,7 +23,7 @@ const optim::EstimatorOptions kHarmonic = optim::Mu2Estimator{.beta = optim::Har
 
 QuadraticOptions quadratic(double noise = 0.0) { return {.centre = {0.5f, 0.0f}, .noise = noise}; }
 
-std::vector<float> values_of(const Result<Update>& update) {
+std::vector<float> values_of(const Result<WorkerUpdate>& update) {
   EXPECT_TRUE(update.has_value());
   return {update->values.begin(), update->values.end()};
 }

@@ -10,7 +10,7 @@
 
 namespace ballast::kernels::cpu {
 
-struct Exchange {
+struct CompareExchange {
   std::uint32_t low;
   std::uint32_t high;
 };
@@ -42,8 +42,8 @@ constexpr std::size_t exchange_count(std::size_t n) {
 }
 
 template <std::size_t n>
-constexpr std::array<Exchange, exchange_count(n)> make_network() {
-  std::array<Exchange, exchange_count(n)> network{};
+constexpr std::array<CompareExchange, exchange_count(n)> make_network() {
+  std::array<CompareExchange, exchange_count(n)> network{};
   std::size_t next = 0;
   for_each_exchange(n, [&](std::size_t low, std::size_t high) {
     network[next++] = {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high)};
@@ -52,7 +52,7 @@ constexpr std::array<Exchange, exchange_count(n)> make_network() {
 }
 
 // Rebuilds `network` for n elements.
-inline void build_network(std::size_t n, std::vector<Exchange>& network) {
+inline void build_network(std::size_t n, std::vector<CompareExchange>& network) {
   network.clear();
   for_each_exchange(n, [&](std::size_t low, std::size_t high) {
     network.push_back({static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high)});

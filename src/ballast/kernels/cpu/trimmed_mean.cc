@@ -13,7 +13,7 @@ namespace ballast::kernels::cpu {
 
 // How to sort and where to cut, and memory for one vector of sorted columns of each row.
 struct TrimPlan {
-  std::span<const Exchange> network;
+  std::span<const CompareExchange> network;
   TrimCuts cuts;
 };
 struct SortedColumns {
@@ -52,10 +52,10 @@ struct Sortable {
   }
 
   // Puts the values of each lane in order, and the weights with them.
-  HWY_INLINE void sort(std::span<const Exchange> network) const {
+  HWY_INLINE void sort(std::span<const CompareExchange> network) const {
     const typename Width::D d;
     const typename Width::DW dw;
-    for (const Exchange& exchange : network) {
+    for (const CompareExchange& exchange : network) {
       const std::size_t low = exchange.low * lanes, high = exchange.high * lanes;
       const auto a = hn::Load(d, values + low), b = hn::Load(d, values + high);
       const auto s = hn::Load(dw, weights + low), t = hn::Load(dw, weights + high);
@@ -136,8 +136,8 @@ HWY_EXPORT(trimmed_mean_range);
 namespace {
 
 // The network for so many rows, kept per calling thread.
-std::span<const Exchange> network_for(std::size_t rows) {
-  static thread_local std::vector<Exchange> network;
+std::span<const CompareExchange> network_for(std::size_t rows) {
+  static thread_local std::vector<CompareExchange> network;
   static thread_local std::size_t network_rows = 0;
   if (network_rows != rows) build_network(network_rows = rows, network);
   return network;

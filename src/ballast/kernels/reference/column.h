@@ -10,19 +10,19 @@
 
 namespace ballast::kernels::reference {
 
-struct Entry {
+struct ColumnEntry {
   double value;
   std::uint64_t weight;
 };
 
-inline std::vector<Entry> sorted_column(RowsView rows, const Weights& weights,
-                                        std::size_t coordinate) {
-  std::vector<Entry> column;
+inline std::vector<ColumnEntry> sorted_column(RowsView rows, const Weights& weights,
+                                              std::size_t coordinate) {
+  std::vector<ColumnEntry> column;
   for (std::size_t i = 0; i < rows.row_count(); ++i) {
     column.push_back({static_cast<double>(rows.row(i)[coordinate]), weights.units()[i]});
   }
   std::sort(column.begin(), column.end(),
-            [](const Entry& a, const Entry& b) { return a.value < b.value; });
+            [](const ColumnEntry& a, const ColumnEntry& b) { return a.value < b.value; });
   return column;
 }
 

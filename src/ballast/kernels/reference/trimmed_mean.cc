@@ -9,9 +9,9 @@ namespace {
 
 // Lays the sorted rows end to end on a line of length `total`, each as long as its weight, and
 // averages what lies between the two cuts.
-double mean_between(const std::vector<Entry>& column, const TrimCuts& cuts) {
+double mean_between(const std::vector<ColumnEntry>& column, const TrimCuts& cuts) {
   double sum = 0.0, kept = 0.0, start = 0.0;
-  for (const Entry& entry : column) {
+  for (const ColumnEntry& entry : column) {
     const double end = start + static_cast<double>(entry.weight);
     const double inside = std::max(0.0, std::min(end, cuts.high) - std::max(start, cuts.low));
     sum += inside * entry.value;

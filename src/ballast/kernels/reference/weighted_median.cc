@@ -4,7 +4,7 @@
 namespace ballast::kernels::reference {
 namespace {
 
-double median_of(const std::vector<Entry>& column, std::uint64_t total) {
+double median_of(const std::vector<ColumnEntry>& column, std::uint64_t total) {
   std::uint64_t cumulative = 0;
   std::size_t j = 0;
   while (2 * (cumulative += column[j].weight) < total) ++j;

@@ -29,7 +29,7 @@ struct Moments {
 
 // Sum over the real samples of f(x - shift) for f the identity or the square.
 template <bool kSquare, class D>
-double channel_sum(D d, const Plan& plan, const Stage& stage, std::size_t channel, float shift,
+double channel_sum(D d, const BatchPlan& plan, const Stage& stage, std::size_t channel, float shift,
                    const float* floats) {
   const std::size_t positions = stage.in.positions(), lanes = plan.lanes;
   double total = 0.0;
@@ -48,7 +48,7 @@ double channel_sum(D d, const Plan& plan, const Stage& stage, std::size_t channe
 }
 
 template <class D>
-Moments batch_moments(D d, const Plan& plan, const Stage& stage, std::size_t channel,
+Moments batch_moments(D d, const BatchPlan& plan, const Stage& stage, std::size_t channel,
                       const float* floats) {
   const double count = static_cast<double>(plan.samples * stage.in.positions());
   const auto mean =
@@ -67,8 +67,8 @@ inline void move_running(const Moments& moments, std::size_t count, float& mean,
 
 // Subtracting the mean first keeps the digits of channels whose spread is small beside it.
 template <class D>
-void normalise_channel(D d, const Plan& plan, const Stage& stage, std::size_t channel, float mean,
-                       float scale, float bias, float* floats) {
+void normalise_channel(D d, const BatchPlan& plan, const Stage& stage, std::size_t channel,
+                       float mean, float scale, float bias, float* floats) {
   const std::size_t count = stage.in.positions() * plan.lanes;
   for (std::size_t tile = 0; tile < plan.tiles; ++tile) {
     const std::size_t first = (tile * stage.in.channels + channel) * count;
@@ -83,7 +83,7 @@ void normalise_channel(D d, const Plan& plan, const Stage& stage, std::size_t ch
 // Training: the moments of the batch are used, kept for the backward pass, and move the running
 // ones if there are any. Otherwise the running ones are used.
 template <class D>
-void batch_norm_forward(D d, const Plan& plan, const Stage& stage, const float* parameters,
+void batch_norm_forward(D d, const BatchPlan& plan, const Stage& stage, const float* parameters,
                         bool is_training, float* running, float* floats) {
   const std::size_t channels = stage.in.channels;
   const float* weights = parameters + stage.parameter_offset;
@@ -111,7 +111,7 @@ void batch_norm_forward(D d, const Plan& plan, const Stage& stage, const float* 
 // With h = (x - mean) * inverse over n values: dx = weight * inverse * (dy - mean(dy) - h mean(dy
 // h)).
 template <class D>
-void batch_norm_backward(D d, const Plan& plan, const Stage& stage, const float* parameters,
+void batch_norm_backward(D d, const BatchPlan& plan, const Stage& stage, const float* parameters,
                          const float* gradient_out, float* gradient_in, float* parameter_gradient,
                          const float* samples, const float* floats) {
   const std::size_t channels = stage.in.channels, positions = stage.in.positions();

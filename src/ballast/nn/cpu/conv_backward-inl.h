@@ -46,7 +46,7 @@ inline constexpr auto kSetBits = [] {
 
 // The buffers of one convolution's backward pass, by name.
 struct ConvBackward {
-  ConvBackward(const Plan& plan, const Stage& stage_in, float* floats, std::int32_t* integers)
+  ConvBackward(const BatchPlan& plan, const Stage& stage_in, float* floats, std::int32_t* integers)
       : stage(stage_in),
         layout(stage_in),
         row_weights(floats + plan.shared.row_weights),
@@ -201,7 +201,7 @@ inline void start_conv_backward(ConvBackward& conv) {
 }
 
 // A tile's images with the channels innermost, and its winners, sample by sample.
-inline void unpack_tile(const Plan& plan, const ConvBackward& conv, std::size_t tile,
+inline void unpack_tile(const BatchPlan& plan, const ConvBackward& conv, std::size_t tile,
                         std::size_t samples, const float* floats) {
   const Stage& stage = conv.stage;
   const std::size_t positions = stage.padded.positions(), lanes = plan.lanes;
@@ -233,7 +233,7 @@ void image_backward(D d, ConvBackward& conv, float* gradient_in) {
 }
 
 // Writes the gradients of the weights and the bias and, if gradient_in is not null, of the input.
-inline void conv_backward(const Plan& plan, const Stage& stage, const float* parameters,
+inline void conv_backward(const BatchPlan& plan, const Stage& stage, const float* parameters,
                           const float* gradient_out, float* gradient_in, float* parameter_gradient,
                           float* floats, std::int32_t* integers) {
   const hn::CappedTag<float, 8> d;

@@ -191,7 +191,7 @@ inline void pad_input(const Stage& stage, const float* from, std::size_t tiles, 
 }
 
 template <class D>
-void conv_forward(D d, const Plan& plan, const Stage& stage, const float* parameters,
+void conv_forward(D d, const BatchPlan& plan, const Stage& stage, const float* parameters,
                   const float* previous, float* floats) {
   if (stage.padding > 0) {
     pad_input(stage, previous, plan.tiles, plan.lanes, floats + stage.input);

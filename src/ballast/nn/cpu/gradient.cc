@@ -35,7 +35,7 @@ struct Call {
   float* gradient_out;
   float* statistics;
   bool is_training;
-  Workspace& workspace;
+  NetworkWorkspace& workspace;
 };
 
 // The logarithm of the sum of the exponentials.
@@ -68,7 +68,8 @@ using Wide = hn::CappedTag<float, 16>;
 using Narrow = hn::CappedTag<float, 8>;
 
 // Cuts the batch into tiles with one sample per lane; lanes without a sample hold zeros.
-inline void load_images(const Plan& plan, const Batch& batch, std::size_t size, float* images) {
+inline void load_images(const BatchPlan& plan, const Batch& batch, std::size_t size,
+                        float* images) {
   for (std::size_t tile = 0; tile < plan.tiles; ++tile) {
     const std::size_t first = tile * plan.lanes;
     const std::size_t samples = std::min(plan.lanes, plan.samples - first);
@@ -79,7 +80,8 @@ inline void load_images(const Plan& plan, const Batch& batch, std::size_t size, 
 }
 
 // A buffer in lanes of `size` values per sample, sample by sample.
-inline void to_samples(const Plan& plan, const float* lanes, std::size_t size, float* samples) {
+inline void to_samples(const BatchPlan& plan, const float* lanes, std::size_t size,
+                       float* samples) {
   for (std::size_t first = 0; first < plan.samples; first += plan.lanes) {
     transpose({lanes + first * size, plan.lanes}, size, std::min(plan.lanes, plan.samples - first),
               {samples + first * size, size});
@@ -87,7 +89,7 @@ inline void to_samples(const Plan& plan, const float* lanes, std::size_t size, f
 }
 
 template <class D>
-void forward(D d, const Plan& plan, const Call& call, float* floats) {
+void forward(D d, const BatchPlan& plan, const Call& call, float* floats) {
   load_images(plan, call.batch, call.network.input().size(), floats + plan.images);
   std::size_t previous = plan.images;
   for (const Stage& stage : plan.active()) {
@@ -116,7 +118,7 @@ void forward(D d, const Plan& plan, const Call& call, float* floats) {
 
 // Gradients come in through gradient_out and leave through gradient_in, unless that is null.
 template <class D>
-void backward_stage(D d, const Plan& plan, const Stage& stage, const Call& call,
+void backward_stage(D d, const BatchPlan& plan, const Stage& stage, const Call& call,
                     const float* gradient_out, float* gradient_in, float* floats,
                     std::int32_t* integers) {
   float* samples = floats + plan.shared.samples;
@@ -148,7 +150,7 @@ inline bool has_parameters(const Stage& stage) {
 }
 
 template <class D>
-void backward(D d, const Plan& plan, const Call& call, float* floats, std::int32_t* integers) {
+void backward(D d, const BatchPlan& plan, const Call& call, float* floats, std::int32_t* integers) {
   const auto stages = plan.active();
   // Nothing before the first parameter needs a gradient.
   const auto first = static_cast<std::size_t>(
@@ -164,7 +166,7 @@ void backward(D d, const Plan& plan, const Call& call, float* floats, std::int32
 
 template <class D>
 double gradient_in_lanes(D d, const Call& call) {
-  const Plan plan(call.network, call.batch.size(), hn::Lanes(d));
+  const BatchPlan plan(call.network, call.batch.size(), hn::Lanes(d));
   float* floats = call.workspace.floats(plan.float_count).data();
   std::int32_t* integers = call.workspace.integers(plan.integer_count).data();
   forward(d, plan, call, floats);
@@ -181,14 +183,14 @@ double gradient_in_lanes(D d, const Call& call) {
 }
 
 template <class D>
-Evaluation evaluate_in_lanes(D d, const Call& call) {
-  const Plan plan(call.network, call.batch.size(), hn::Lanes(d));
+NetworkEvaluation evaluate_in_lanes(D d, const Call& call) {
+  const BatchPlan plan(call.network, call.batch.size(), hn::Lanes(d));
   float* floats = call.workspace.floats(plan.float_count).data();
   forward(d, plan, call, floats);
   const std::size_t classes = call.network.classes();
   const std::span<float> outputs(floats + plan.shared.gradient_out, plan.samples * classes);
   to_samples(plan, floats + plan.outputs, classes, outputs.data());
-  Evaluation evaluation;
+  NetworkEvaluation evaluation;
   for (std::size_t s = 0; s < plan.samples; ++s) {
     const auto sample = outputs.subspan(s * classes, classes);
     const std::size_t label = call.batch.labels[s];
@@ -210,7 +212,7 @@ double run_gradient(const Call& call) {
   return gradient_in_lanes(Wide(), call);
 }
 
-Evaluation run_evaluate(const Call& call) {
+NetworkEvaluation run_evaluate(const Call& call) {
   if (prefers_narrow(call.batch.size())) return evaluate_in_lanes(Narrow(), call);
   return evaluate_in_lanes(Wide(), call);
 }
@@ -229,7 +231,9 @@ HWY_EXPORT(run_evaluate);
 namespace {
 
 double dispatch_gradient(const Call& call) { return HWY_DYNAMIC_DISPATCH(run_gradient)(call); }
-Evaluation dispatch_evaluate(const Call& call) { return HWY_DYNAMIC_DISPATCH(run_evaluate)(call); }
+NetworkEvaluation dispatch_evaluate(const Call& call) {
+  return HWY_DYNAMIC_DISPATCH(run_evaluate)(call);
+}
 
 // Samples evaluated at once: enough to fill the lanes, few enough for the second-level cache.
 constexpr std::size_t kEvaluationBatch = 16;
@@ -246,7 +250,7 @@ void check_batch(const Network& network, std::span<const float> parameters, cons
 
 double gradient(const Network& network, std::span<const float> parameters, const Batch& batch,
                 std::span<float> gradient_out, std::span<float> statistics_in_out,
-                Workspace& workspace) {
+                NetworkWorkspace& workspace) {
   cpu::check_batch(network, parameters, batch);
   BALLAST_CHECK(batch.size() >= 1, "a gradient needs a sample");
   BALLAST_CHECK(gradient_out.size() == parameters.size(), "one value per parameter");
@@ -262,12 +266,13 @@ double gradient(const Network& network, std::span<const float> parameters, const
   return cpu::dispatch_gradient(call);
 }
 
-Evaluation evaluate(const Network& network, std::span<const float> parameters,
-                    std::span<const float> statistics, const Batch& batch, Workspace& workspace) {
+NetworkEvaluation evaluate(const Network& network, std::span<const float> parameters,
+                           std::span<const float> statistics, const Batch& batch,
+                           NetworkWorkspace& workspace) {
   cpu::check_batch(network, parameters, batch);
   BALLAST_CHECK(statistics.size() == network.statistic_count(), "one value per statistic");
   const std::size_t size = network.input().size();
-  Evaluation total;
+  NetworkEvaluation total;
   for (std::size_t first = 0; first < batch.size(); first += cpu::kEvaluationBatch) {
     const std::size_t count = std::min(cpu::kEvaluationBatch, batch.size() - first);
     const cpu::Call call = {
@@ -279,7 +284,7 @@ Evaluation evaluate(const Network& network, std::span<const float> parameters,
         const_cast<float*>(statistics.data()),
         false,
         workspace};
-    const Evaluation part = cpu::dispatch_evaluate(call);
+    const NetworkEvaluation part = cpu::dispatch_evaluate(call);
     total.loss_sum += part.loss_sum;
     total.correct += part.correct;
   }

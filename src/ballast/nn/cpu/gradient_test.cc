@@ -35,7 +35,7 @@ std::vector<float> fresh_statistics(const Network& network) {
 }
 
 void expect_equal_to_reference(const Network& network, std::size_t samples, std::uint64_t seed,
-                               Workspace& workspace) {
+                               NetworkWorkspace& workspace) {
   SCOPED_TRACE(::testing::Message() << samples << " samples, seed " << seed);
   const auto batch = random_batch(network, samples, seed);
   const std::vector<float> parameters = random_parameters(network, seed);
@@ -76,7 +76,7 @@ using Evaluate = EveryTarget;
 
 TEST_F(Gradient, EqualsTheReferenceOnSmallNetworksAndOddBatches) {
   for_each_target([] {
-    Workspace workspace;
+    NetworkWorkspace workspace;
     for (const auto& [name, network] : small_networks()) {
       SCOPED_TRACE(name);
       for (const std::size_t samples : {2u, 3u, 8u, 16u, 17u, 33u}) {
@@ -88,7 +88,7 @@ TEST_F(Gradient, EqualsTheReferenceOnSmallNetworksAndOddBatches) {
 
 TEST_F(Gradient, EqualsTheReferenceOnOneSample) {
   for_each_target([] {
-    Workspace workspace;
+    NetworkWorkspace workspace;
     for (const auto& [name, network] : small_networks()) {
       SCOPED_TRACE(name);
       expect_equal_to_reference(network, 1, 3, workspace);
@@ -101,7 +101,7 @@ TEST_F(Gradient, EqualsTheReferenceOnOneSample) {
 TEST_F(Gradient, EqualsTheReferenceOnRandomNetworks) {
   constexpr std::size_t kSamples[] = {3, 5, 7, 8, 16, 17, 33};
   for_each_target([&] {
-    Workspace workspace;
+    NetworkWorkspace workspace;
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
       SCOPED_TRACE(::testing::Message() << "random_network(" << seed << ")");
       expect_equal_to_reference(random_network(seed), kSamples[seed % 7], seed, workspace);
@@ -111,7 +111,7 @@ TEST_F(Gradient, EqualsTheReferenceOnRandomNetworks) {
 
 TEST_F(Gradient, EqualsTheReferenceOnThePapersNetworks) {
   for_each_target([] {
-    Workspace workspace;
+    NetworkWorkspace workspace;
     expect_equal_to_reference(mnist_cnn(), 16, 1, workspace);
     expect_equal_to_reference(cifar10_cnn(), 8, 1, workspace);
   });
@@ -124,7 +124,7 @@ TEST_F(Gradient, IsTheSameBitsInAnyWorkspace) {
     const std::vector<float> parameters = random_parameters(network, 1);
     std::vector<float> first(parameters.size()), again(parameters.size());
     std::vector<float> unused(other.parameter_count());
-    Workspace fresh, used;
+    NetworkWorkspace fresh, used;
     gradient(other, random_parameters(other, 1), other_batch.view(), unused, {}, used);
 
     const double loss = gradient(network, parameters, batch.view(), first, {}, fresh);
@@ -141,7 +141,7 @@ TEST_F(Gradient, KeepsTheWorkspaceItHasGrown) {
   const auto large = random_batch(network, 33, 1), small = random_batch(network, 7, 1);
   const std::vector<float> parameters = random_parameters(network, 1);
   std::vector<float> unused(parameters.size());
-  Workspace workspace;
+  NetworkWorkspace workspace;
   gradient(network, parameters, large.view(), unused, {}, workspace);
   const std::span<float> grown = workspace.floats(0);
 
@@ -158,7 +158,7 @@ TEST_F(Gradient, KeepsNoStatisticsUnlessAsked) {
   const std::vector<float> parameters = random_parameters(network, 1);
   std::vector<float> with(parameters.size()), without(parameters.size());
   std::vector<float> statistics = fresh_statistics(network);
-  Workspace workspace;
+  NetworkWorkspace workspace;
 
   gradient(network, parameters, batch.view(), with, statistics, workspace);
   gradient(network, parameters, batch.view(), without, {}, workspace);
@@ -173,7 +173,7 @@ TEST_F(Gradient, LossIsNotFiniteWhenAParameterIsNot) {
     const auto batch = random_batch(network, 4, 1);
     std::vector<float> parameters = random_parameters(network, 1), unused(parameters.size());
     parameters[3] = std::numeric_limits<float>::quiet_NaN();
-    Workspace workspace;
+    NetworkWorkspace workspace;
 
     EXPECT_FALSE(std::isfinite(gradient(network, parameters, batch.view(), unused, {}, workspace)));
   });
@@ -181,16 +181,17 @@ TEST_F(Gradient, LossIsNotFiniteWhenAParameterIsNot) {
 
 TEST_F(Evaluate, EqualsTheReference) {
   for_each_target([] {
-    Workspace workspace;
+    NetworkWorkspace workspace;
     for (const auto& [name, network] : small_networks()) {
       SCOPED_TRACE(name);
       const auto batch = random_batch(network, 37, 2);
       const std::vector<float> parameters = random_parameters(network, 2);
       std::vector<float> statistics(network.statistic_count(), 0.75f);
 
-      const Evaluation fast = evaluate(network, parameters, statistics, batch.view(), workspace);
+      const NetworkEvaluation fast =
+          evaluate(network, parameters, statistics, batch.view(), workspace);
 
-      const Evaluation exact =
+      const NetworkEvaluation exact =
           reference::evaluate(network, widened(parameters), widened(statistics), batch.view());
       EXPECT_EQ(fast.correct, exact.correct);
       EXPECT_NEAR(fast.loss_sum, exact.loss_sum, 1e-5 * exact.loss_sum);
@@ -199,11 +200,11 @@ TEST_F(Evaluate, EqualsTheReference) {
 }
 
 TEST_F(Evaluate, OfNothingIsZero) {
-  Workspace workspace;
+  NetworkWorkspace workspace;
   const Network network = softmax({1, 2, 2}, 3).value();
   const std::vector<float> parameters(network.parameter_count());
 
-  const Evaluation evaluation = evaluate(network, parameters, {}, {}, workspace);
+  const NetworkEvaluation evaluation = evaluate(network, parameters, {}, {}, workspace);
 
   EXPECT_EQ(evaluation.correct, 0u);
   EXPECT_EQ(evaluation.loss_sum, 0.0);

@@ -94,7 +94,7 @@ void product(D d, const Product& p) {
 }
 
 template <class D>
-void linear_forward(D d, const Plan& plan, const Stage& stage, const float* parameters,
+void linear_forward(D d, const BatchPlan& plan, const Stage& stage, const float* parameters,
                     float* floats) {
   const std::size_t in = stage.in.size(), out = stage.out.size(), lanes = plan.lanes;
   const float* weights = parameters + stage.parameter_offset;
@@ -113,7 +113,7 @@ void linear_forward(D d, const Plan& plan, const Stage& stage, const float* para
 }
 
 template <class D>
-void linear_backward(D d, const Plan& plan, const Stage& stage, const float* parameters,
+void linear_backward(D d, const BatchPlan& plan, const Stage& stage, const float* parameters,
                      const float* gradient_out, float* gradient_in, float* parameter_gradient,
                      const float* samples) {
   const std::size_t in = stage.in.size(), out = stage.out.size();

@@ -75,7 +75,7 @@ RowLayout::RowLayout(const Stage& stage) noexcept
       image(round_up(stage.padded.height * line + kSlack, 16)),
       row(round_up(stage.kernel * pixel, 8)) {}
 
-Plan::Plan(const Network& network, std::size_t samples_in, std::size_t lanes_in)
+BatchPlan::BatchPlan(const Network& network, std::size_t samples_in, std::size_t lanes_in)
     : samples(samples_in), lanes(lanes_in), tiles((samples_in + lanes_in - 1) / lanes_in) {
   add_stages(network);
   place_stages(network);
@@ -83,7 +83,7 @@ Plan::Plan(const Network& network, std::size_t samples_in, std::size_t lanes_in)
   place_integers();
 }
 
-void Plan::add_stages(const Network& network) {
+void BatchPlan::add_stages(const Network& network) {
   const auto steps = network.steps();
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (std::holds_alternative<Flatten>(steps[i].layer)) continue;
@@ -97,7 +97,7 @@ void Plan::add_stages(const Network& network) {
   }
 }
 
-void Plan::place_stages(const Network& network) {
+void BatchPlan::place_stages(const Network& network) {
   const std::size_t columns = tiles * lanes;
   outputs = images = take(float_count, network.input().size() * columns);
   for (Stage& stage : std::span(stages).first(stage_count)) {
@@ -110,7 +110,7 @@ void Plan::place_stages(const Network& network) {
   }
 }
 
-void Plan::place_shared(const Network& network) {
+void BatchPlan::place_shared(const Network& network) {
   std::size_t largest = network.input().size(), weights = 0, rows = 0, image = 0, inputs = 0;
   std::size_t codes = 0, values = 0;
   for (const Stage& stage : active()) {
@@ -137,7 +137,7 @@ void Plan::place_shared(const Network& network) {
   shared.values_too = take(float_count, values);
 }
 
-void Plan::place_integers() {
+void BatchPlan::place_integers() {
   std::size_t outs = 0, pixels = 0, channels = 0, positions = 0;
   for (const Stage& stage : active()) {
     if (!is_conv(stage)) continue;

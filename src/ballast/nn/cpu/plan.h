@@ -22,9 +22,9 @@ enum class StageKind { kConv, kConvReluPool, kLinear, kBatchNorm, kRelu, kMaxPoo
 // One layer, or a convolution with the ReLU and the pool behind it.
 struct Stage {
   StageKind kind = StageKind::kRelu;
-  Shape in;
-  Shape padded;  // `in` with the convolution's border
-  Shape out;
+  LayerShape in;
+  LayerShape padded;  // `in` with the convolution's border
+  LayerShape out;
   std::size_t kernel = 0;
   std::size_t padding = 0;
   bool bias = false;
@@ -73,8 +73,8 @@ struct IntegerBuffers {
   std::size_t cursors = 0;
 };
 
-struct Plan {
-  Plan(const Network& network, std::size_t samples, std::size_t lanes);
+struct BatchPlan {
+  BatchPlan(const Network& network, std::size_t samples, std::size_t lanes);
 
   std::span<const Stage> active() const noexcept { return {stages.data(), stage_count}; }
 

@@ -23,7 +23,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class D>
-void relu_forward(D d, const Plan& plan, const Stage& stage, float* floats) {
+void relu_forward(D d, const BatchPlan& plan, const Stage& stage, float* floats) {
   const std::size_t count = plan.tiles * stage.in.size() * plan.lanes;
   const auto zero = hn::Zero(d);
   for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
@@ -33,7 +33,7 @@ void relu_forward(D d, const Plan& plan, const Stage& stage, float* floats) {
 }
 
 template <class D>
-void relu_backward(D d, const Plan& plan, const Stage& stage, const float* gradient_out,
+void relu_backward(D d, const BatchPlan& plan, const Stage& stage, const float* gradient_out,
                    float* gradient_in, const float* outputs) {
   const std::size_t count = plan.samples * stage.in.size();
   for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
@@ -65,7 +65,7 @@ HWY_INLINE PoolWinner<D> largest_of_pool(D d, const hn::Vec<D> (&values)[4], std
 }
 
 template <class D>
-void pool_forward(D d, const Plan& plan, const Stage& stage, float* floats) {
+void pool_forward(D d, const BatchPlan& plan, const Stage& stage, float* floats) {
   const std::size_t width = stage.in.width, lanes = hn::Lanes(d);
   std::size_t to = 0;
   for (std::size_t plane = 0; plane < plan.tiles * stage.in.channels; ++plane) {
@@ -84,7 +84,7 @@ void pool_forward(D d, const Plan& plan, const Stage& stage, float* floats) {
 }
 
 // Codes are the winners, sample by sample, as int32 bits.
-inline void pool_backward(const Plan& plan, const Stage& stage, const float* gradient_out,
+inline void pool_backward(const BatchPlan& plan, const Stage& stage, const float* gradient_out,
                           float* gradient_in, const float* codes) {
   std::fill_n(gradient_in, plan.samples * stage.in.size(), 0.0f);
   std::size_t from = 0;

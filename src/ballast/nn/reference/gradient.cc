@@ -12,7 +12,7 @@ namespace {
 
 // Activations or their gradients: samples one after another, each channel by channel, row by row.
 struct Values {
-  Values(std::size_t samples, const Shape& shape_in)
+  Values(std::size_t samples, const LayerShape& shape_in)
       : shape(shape_in), sample_count(samples), data(samples * shape_in.size()) {}
 
   double& at(std::size_t sample, std::size_t channel, std::size_t y, std::size_t x) {
@@ -23,7 +23,7 @@ struct Values {
   }
   std::size_t samples() const { return sample_count; }
 
-  Shape shape;
+  LayerShape shape;
   std::size_t sample_count;
   std::vector<double> data;
 };
@@ -40,8 +40,8 @@ struct Context {
 // product of a convolution that does not fall on the padding.
 template <typename Visit>
 void for_each_product(const Conv2d& conv, const Step& step, std::size_t samples, Visit&& visit) {
-  const Shape& in = step.in;
-  const Shape& out = step.out;
+  const LayerShape& in = step.in;
+  const LayerShape& out = step.out;
   for (std::size_t s = 0; s < samples; ++s)
     for (std::size_t o = 0; o < out.channels; ++o)
       for (std::size_t y = 0; y < out.height; ++y)
@@ -282,13 +282,13 @@ double gradient(const Network& network, std::span<const double> parameters, cons
   return loss;
 }
 
-Evaluation evaluate(const Network& network, std::span<const double> parameters,
-                    std::span<const double> statistics, const Batch& batch) {
+NetworkEvaluation evaluate(const Network& network, std::span<const double> parameters,
+                           std::span<const double> statistics, const Batch& batch) {
   std::vector<double> running(statistics.begin(), statistics.end());
   const Context context = {parameters, {}, running, false};
   Values outputs = run_forward(network, context, batch).back();
   const std::size_t classes = network.classes();
-  Evaluation evaluation;
+  NetworkEvaluation evaluation;
   for (std::size_t s = 0; s < batch.size(); ++s) {
     const auto sample = std::span(outputs.data).subspan(s * classes, classes);
     const auto largest = std::max_element(sample.begin(), sample.end()) - sample.begin();

@@ -12,7 +12,7 @@ namespace ballast::nn::reference {
 double gradient(const Network& network, std::span<const double> parameters, const Batch& batch,
                 std::span<double> gradient_out, std::span<double> statistics_in_out);
 
-Evaluation evaluate(const Network& network, std::span<const double> parameters,
-                    std::span<const double> statistics, const Batch& batch);
+NetworkEvaluation evaluate(const Network& network, std::span<const double> parameters,
+                           std::span<const double> statistics, const Batch& batch);
 
 }  // namespace ballast::nn::reference

@@ -85,7 +85,7 @@ TEST(ReferenceEvaluate, UsesTheRunningStatistics) {
   const std::vector<double> parameters = {2, 1, 0, 0.5};
   const std::vector<double> statistics = {1, 0, 4 - kBatchNormEpsilon, 1 - kBatchNormEpsilon};
 
-  const Evaluation evaluation = evaluate(network, parameters, statistics, {images, labels});
+  const NetworkEvaluation evaluation = evaluate(network, parameters, statistics, {images, labels});
 
   // Outputs 2 and 1.5, then 0 and 1.5.
   EXPECT_EQ(evaluation.correct, 1u);

@@ -174,7 +174,7 @@ class NetworkServer::Body {
   }
 
   void take(int descriptor) {
-    if (!guard_.watch(descriptor, Clock::now())) {
+    if (!guard_.watch(descriptor, SteadyClock::now())) {
       close(descriptor);
       return;
     }
@@ -197,11 +197,11 @@ class NetworkServer::Body {
   }
 
   void end_what_stalls() {
-    const auto now = Clock::now();
+    const auto now = SteadyClock::now();
     const auto missed = now - std::exchange(swept_at_, now) - 2 * kSweepEvery;
     loans_.recall(now - 2 * shared_.options.limits.farewell_max);
     for (const auto& session : service_.sessions()) {
-      if (missed > Clock::duration::zero()) session->forgive(missed);
+      if (missed > SteadyClock::duration::zero()) session->forgive(missed);
       session->end_if_stalled(now);
     }
   }
@@ -217,19 +217,19 @@ class NetworkServer::Body {
     service_.end_denied(check);
     guard_.end_denied(
         [&](const std::string& certificate) { return check(certificate).has_value(); },
-        Clock::now());
+        SteadyClock::now());
   }
 
   void tell_notices() {
     if (!shared_.options.notice) return;
-    while (const auto notice = notices_.next(Clock::now())) shared_.options.notice(*notice);
+    while (const auto notice = notices_.next(SteadyClock::now())) shared_.options.notice(*notice);
   }
 
   void look_out() {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, kLookEvery, [&] { return is_stopping_; })) {
       lock.unlock();
-      guard_.look(resident_bytes(), Clock::now());
+      guard_.look(resident_bytes(), SteadyClock::now());
       lock.lock();
     }
   }
@@ -251,7 +251,7 @@ class NetworkServer::Body {
   bool is_stopping_ = false;
   std::mutex stop_mutex_;  // held by whoever ends it all; others wait until it has ended
   std::thread sweeper_;
-  Clock::time_point swept_at_ = Clock::now();  // the sweeper's own
+  SteadyClock::time_point swept_at_ = SteadyClock::now();  // the sweeper's own
   std::thread lookout_;
 };
 

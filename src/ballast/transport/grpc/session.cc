@@ -45,7 +45,7 @@ Session::Session(SessionEnvironment& shared, grpc::CallbackServerContext& contex
       context_(context),
       identity_(std::move(identity)),
       connection_(std::move(connection)),
-      phase_since_(Clock::now()) {}
+      phase_since_(SteadyClock::now()) {}
 
 void Session::start() {
   begun_.give();
@@ -203,7 +203,7 @@ void Session::close(Close why) {
   if (end_) return;
   if (why != Close::kComeBack) return finish(status_of(why));
   outbox_.has_come_back = true;
-  ending_since_ = Clock::now();
+  ending_since_ = SteadyClock::now();
   if (!is_writing_) write_next();
 }
 
@@ -285,7 +285,7 @@ void Session::OnWriteDone(bool ok) {
 void Session::finish(grpc::Status status) {
   if (end_) return;
   end_ = std::move(status);
-  if (!ending_since_) ending_since_ = Clock::now();
+  if (!ending_since_) ending_since_ = SteadyClock::now();
   outbox_.assignment.reset();
   outbox_.chunks = {};
   outbox_.model.reset();
@@ -313,13 +313,13 @@ void Session::OnDone() {
   }
   const std::shared_ptr<Session> self = shared_from_this();
   if (has_joined_) {
-    shared_.guard->leave(*connection_, Clock::now());
+    shared_.guard->leave(*connection_, SteadyClock::now());
     shared_.exchange->end(identity_.worker, self, has_left_);
   }
   shared_.on_done(this);
 }
 
-void Session::end_if_stalled(Clock::time_point now) {
+void Session::end_if_stalled(SteadyClock::time_point now) {
   const std::lock_guard lock(mutex_);
   if (is_over_ || !is_stalled(now)) return;
   if (!end_) ++shared_.streams_stalled;
@@ -327,7 +327,7 @@ void Session::end_if_stalled(Clock::time_point now) {
   context_.TryCancel();
 }
 
-void Session::forgive(Clock::duration time) {
+void Session::forgive(SteadyClock::duration time) {
   const std::lock_guard lock(mutex_);
   phase_since_ += time;
   if (ending_since_) *ending_since_ += time;
@@ -352,7 +352,7 @@ void Session::end_denied(const Denied& denied) {
   if (denied.why == Denial::kRevoked) shared_.on_revoked(*this);
 }
 
-bool Session::is_stalled(Clock::time_point now) const {
+bool Session::is_stalled(SteadyClock::time_point now) const {
   const NetworkLimits& limits = shared_.options.limits;
   if (ending_since_ && now - *ending_since_ > limits.farewell_max) return true;
   const auto elapsed = now - phase_since_;
@@ -385,7 +385,7 @@ void Session::enter(Phase phase) {
 
 void Session::enter_locked(Phase phase) {
   phase_ = phase;
-  phase_since_ = Clock::now();
+  phase_since_ = SteadyClock::now();
   phase_bytes_ = 0;
 }
 

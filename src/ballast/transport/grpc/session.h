@@ -66,7 +66,7 @@ struct StreamIdentity {
   std::string certificate;  // empty without TLS
 };
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                       public Peer,
@@ -81,10 +81,10 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   std::uint32_t worker() const noexcept { return identity_.worker; }
 
   // Ends the stream if it stalls, also in its last words.
-  void end_if_stalled(Clock::time_point now);
+  void end_if_stalled(SteadyClock::time_point now);
 
   // The server itself has missed so much time, which nobody is to be blamed for.
-  void forgive(Clock::duration time);
+  void forgive(SteadyClock::duration time);
 
   // Ends the stream because its worker has too many.
   void end_as_surplus();
@@ -128,7 +128,7 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   void read_next();
   Phase turn();
   void enter(Phase phase);
-  bool is_stalled(Clock::time_point now) const;
+  bool is_stalled(SteadyClock::time_point now) const;
 
   // Require: mutex_ is held.
   void enter_locked(Phase phase);
@@ -163,11 +163,11 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   wire::Encoding model_encoding_ = wire::Encoding::kFloat32;
   std::size_t outgoing_chunk_bytes_ = 0;  // of values in it
   bool is_writing_ = false;
-  std::optional<grpc::Status> end_;                // set once; nothing is started after that
-  std::optional<Clock::time_point> ending_since_;  // the last words are being said
-  bool is_over_ = false;                           // gRPC has told that all is done
+  std::optional<grpc::Status> end_;                      // set once; nothing is started after that
+  std::optional<SteadyClock::time_point> ending_since_;  // the last words are being said
+  bool is_over_ = false;                                 // gRPC has told that all is done
   Phase phase_ = Phase::kJoining;
-  Clock::time_point phase_since_;
+  SteadyClock::time_point phase_since_;
   std::uint64_t phase_bytes_ = 0;
 };
 
