@@ -74,8 +74,12 @@ Result<Loaded> load_newest(const FileSystem& disk, const fs::path& folder, const
       fmt::format("{}: no checkpoint is intact; the newest: {}", folder.string(), damages.front()));
 }
 
-// Updates that were acknowledged after the checkpoint are lost, but never accepted again.
-Status raise_sequences(const Journal& journal, server::ServerState& state) {
+// Updates that were acknowledged after the checkpoint are lost, but never accepted again: also
+// those of workers that came after the checkpoint.
+Status raise_sequences(const Journal& journal, std::size_t worker_count,
+                       server::ServerState& state) {
+  state.senders.resize(worker_count);
+  state.statistics.resize(worker_count);
   BALLAST_TRY(const auto sequences, journal.acknowledged_sequences(state.senders.size()));
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     std::uint64_t& sequence = state.senders[i].sequence;
@@ -122,7 +126,7 @@ Result<Resumed> Store::resume(const fs::path& folder, const RunShape& shape, Fil
   BALLAST_TRY(auto lock, disk.lock(folder));
   BALLAST_TRY(Loaded loaded, load_newest(disk, folder, shape));
   BALLAST_TRY(Journal journal, Journal::open(folder, disk));
-  BALLAST_TRY_STATUS(raise_sequences(journal, loaded.state));
+  BALLAST_TRY_STATUS(raise_sequences(journal, shape.worker_count, loaded.state));
   const Manifest& manifest = loaded.manifest;
   BALLAST_TRY(const Incarnation life,
               journal.begin(manifest.incarnation, manifest.generation, manifest.accepted_count));
