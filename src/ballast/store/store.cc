@@ -96,7 +96,7 @@ Store::Store(FileSystem& disk, fs::path folder, std::unique_ptr<FolderLock> lock
       lock_(std::move(lock)),
       journal_(std::move(journal)) {}
 
-bool is_in_use(const fs::path& folder) { return !lock_folder(folder); }
+bool is_in_use(const fs::path& folder) { return !operating_system().lock(folder); }
 
 Result<Store> Store::create(const fs::path& folder, std::string run, RunShape shape,
                             const server::ServerStateView& state, std::int64_t now_s,
