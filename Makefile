@@ -7,6 +7,7 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 20
+SIMULATE_SECONDS ?= 60
 
 # Configures and builds one preset, or one target of it. What CMake warns about is shown, the rest
 # of what it says only when it fails; Ninja shows its progress on a terminal.
@@ -57,7 +58,7 @@ deb: setup program ## make a Debian package of the program in build/
 	@echo "== deb"
 	@packaging/build_deb.sh build/bin/ballast build
 
-check: check-style check-format check-tidy check-asan check-tsan check-fuzz ## every check below
+check: check-style check-format check-tidy check-simulate check-asan check-tsan check-fuzz ## all
 
 check-style: setup ## include ladder, sizes, banned words: tools/tidy.py
 	@echo "== check: style"
@@ -70,6 +71,10 @@ check-format: setup-check ## clang-format would change nothing
 check-tidy: setup-check ## clang-tidy finds nothing
 	@echo "== check: clang-tidy"
 	@tools/run-clang-tidy.sh $(JOBS)
+
+check-simulate: setup program ## fresh seeds for SIMULATE_SECONDS (default 60)
+	@echo "== check: simulate, $(SIMULATE_SECONDS) s"
+	@build/bin/ballast simulate --first $$(date +%s) --seconds $(SIMULATE_SECONDS)
 
 check-asan: setup ## tests under the address and undefined-behaviour sanitizers
 	$(call build_preset,asan)
@@ -93,4 +98,4 @@ setup-check:
 	@tools/setup.sh check
 
 .PHONY: help setup setup-check build program test demo bench reliability install deb clean format \
-  check check-style check-format check-tidy check-asan check-tsan check-fuzz
+  check check-style check-format check-tidy check-simulate check-asan check-tsan check-fuzz

@@ -32,6 +32,7 @@ void add_inspect_command(CLI::App& app, Action& action);
 // `failure_code` is what the program ends with if the action returns an error: kExitUsage, unless
 // the command has done what it was asked and the answer is no.
 void add_verify_command(CLI::App& app, Action& action, int& failure_code);
+void add_simulate_command(CLI::App& app, Action& action, int& failure_code);
 
 // Exit codes of the program.
 inline constexpr int kExitFailure = 1;  // ours: a bug, a claim that does not hold, or the machine

@@ -86,6 +86,7 @@ int run(int argc, char** argv) {
   ballast::apps::add_ca_command(app, action);
   ballast::apps::add_inspect_command(app, action);
   ballast::apps::add_verify_command(app, action, failure_code);
+  ballast::apps::add_simulate_command(app, action, failure_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // for help or the version

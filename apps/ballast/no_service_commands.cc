@@ -25,6 +25,9 @@ void add_cluster_command(CLI::App& app, Action& action) { add_missing(app, actio
 void add_export_command(CLI::App& app, Action& action) { add_missing(app, action, "export"); }
 void add_evaluate_command(CLI::App& app, Action& action) { add_missing(app, action, "evaluate"); }
 void add_top_command(CLI::App& app, Action& action) { add_missing(app, action, "top"); }
+void add_simulate_command(CLI::App& app, Action& action, int& /*failure_code*/) {
+  add_missing(app, action, "simulate");
+}
 void add_bench_serve_command(CLI::App& bench, Action& action) {
   add_missing(bench, action, "serve");
 }

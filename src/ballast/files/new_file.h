@@ -1,7 +1,7 @@
 #pragma once
 // New files that are whole or not there, with the permissions they are to have from their first
 // moment on, and folders that one process at a time changes. Every durable file of the house but a
-// checkpoint's is written by this (those reach failpoints at each call: store/disk.h).
+// checkpoint's is written by this (those reach failpoints at each call: store/file_system.h).
 
 #include <sys/types.h>
 

@@ -49,9 +49,10 @@ Result<CheckpointWriter> CheckpointWriter::open(const CheckpointWriterOptions& o
 
 Status CheckpointWriter::create(const CheckpointWriterOptions& options,
                                 const server::ParameterServer& server) {
-  BALLAST_TRY(store::Store created,
-              store::Store::create(options.folder, options.run, shape_of(options, server),
-                                   server.state(), clock_().time_since_epoch().count()));
+  BALLAST_TRY(
+      store::Store created,
+      store::Store::create(options.folder, options.run, shape_of(options, server), server.state(),
+                           clock_().time_since_epoch().count(), *options.disk));
   store_.emplace(std::move(created));
   generation_ = 1;
   return {};
@@ -60,7 +61,7 @@ Status CheckpointWriter::create(const CheckpointWriterOptions& options,
 Status CheckpointWriter::resume(const CheckpointWriterOptions& options,
                                 server::ParameterServer& server) {
   BALLAST_TRY(store::Resumed resumed,
-              store::Store::resume(options.folder, shape_of(options, server)));
+              store::Store::resume(options.folder, shape_of(options, server), *options.disk));
   BALLAST_TRY_STATUS(server.restore(std::move(resumed.state)));
   ResumeFacts facts{.generation = resumed.generation,
                     .accepted = server.accepted_count(),

@@ -1,6 +1,6 @@
 #pragma once
-// Private to service/: the durable state of a serving run, written by the thread that owns the
-// state. Without a folder nothing is written.
+// The durable state of a serving run, written by the thread that owns the state: of serve() and of
+// a simulated server. Without a folder nothing is written.
 //
 // Thread-safety: none; one thread at a time.
 
@@ -28,6 +28,7 @@ struct CheckpointWriterOptions {
   std::string run = {};
   std::string configuration = {};
   transport::WallClock clock = {};
+  store::FileSystem* disk = &store::operating_system();  // that holds the folder. Borrowed.
 };
 
 // What a resume found.

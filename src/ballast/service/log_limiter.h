@@ -1,5 +1,5 @@
 #pragma once
-// Private to service/: how many log lines each worker may cause. A worker that is refused, or comes
+// How many log lines each worker may cause. A worker that is refused, or comes
 // and goes, as fast as it can would else fill the disk.
 //
 // Thread-safety: none; one thread at a time. Time is an argument.

@@ -1,7 +1,7 @@
 #include "ballast/service/server_hooks.h"
 
+#include <algorithm>
 #include <cstdlib>
-#include <thread>
 #include <utility>
 
 namespace ballast::service {
@@ -116,9 +116,8 @@ bool ServerHooks::wait_for_checkpoint(const server::ParameterServer& server) {
     is_first = false;
     set_acknowledging(false);
     publish(server);
-    const auto end = std::chrono::steady_clock::now() + options_.retry;
-    while (!is_stopped() && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(kStopWait);
+    for (auto left = options_.retry; !is_stopped() && left.count() > 0; left -= kStopWait) {
+      options_.sleep(std::min(left, kStopWait));
     }
     if (is_stopped()) return false;
   }

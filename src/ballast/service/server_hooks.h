@@ -1,5 +1,5 @@
 #pragma once
-// Private to service/: what happens around the state of a serving run. Its hooks are called for
+// What happens around the state of a serving run, or of a simulated one. Its hooks are called for
 // every update and every member on the thread that owns the state; there it writes the journal and
 // the checkpoints, and publishes the status that other threads read without waiting for that one.
 // Models to evaluate or to write go to the thread that waits for the end.
@@ -10,9 +10,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "ballast/base/error.h"
@@ -43,6 +45,10 @@ struct ServerHooksOptions {
   std::chrono::milliseconds retry{1'000};  // between checkpoints while updates wait
   EventSink events;
   const std::atomic<bool>* stop = nullptr;  // true: do not wait any more. Borrowed.
+  // How to wait on the thread that owns the state; a simulation lets its own time pass.
+  std::function<void(std::chrono::milliseconds)> sleep = [](auto time) {
+    std::this_thread::sleep_for(time);
+  };
 };
 
 class ServerHooks {

@@ -8,11 +8,8 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
-#include "ballast/files/file_io.h"
-#include "ballast/store/disk.h"
 #include "ballast/store/failpoint.h"
 #include "ballast/store/values_file.h"
 
@@ -45,26 +42,13 @@ std::optional<std::uint64_t> parse_number(std::string_view name) {
   return is_number && number > 0 && number < INT64_MAX ? std::optional(number) : std::nullopt;
 }
 
-// Calls visit(name) for each entry of the folder.
-Status for_each_name(const fs::path& folder,
-                     const std::function<Status(const std::string&)>& visit) {
-  std::error_code reason;
-  fs::directory_iterator entry(folder, reason);
-  for (; !reason && entry != fs::directory_iterator(); entry.increment(reason)) {
-    BALLAST_TRY_STATUS(visit(entry->path().filename().string()));
-  }
-  if (!reason) return {};
-  const std::string message = fmt::format("{}: {}", folder.string(), reason.message());
-  return reason == std::errc::no_such_file_or_directory ? Status(not_found(message))
-                                                        : Status(io_error(message));
-}
-
 class Writer {
  public:
   // Vectors go into the folder and into the manifest. `source` may be null.
-  Writer(fs::path folder, Manifest& manifest, const Manifest* source, fs::path source_folder,
-         SaveReport& report)
-      : folder_(std::move(folder)),
+  Writer(FileSystem& disk, fs::path folder, Manifest& manifest, const Manifest* source,
+         fs::path source_folder, SaveReport& report)
+      : disk_(disk),
+        folder_(std::move(folder)),
         manifest_(manifest),
         source_(source),
         source_folder_(std::move(source_folder)),
@@ -80,7 +64,7 @@ class Writer {
              .value_count = vector.values.size(),
              .file = {}};
     if (link(entry)) return {};
-    BALLAST_TRY(entry.file, write_values(folder_ / file_name(entry.name), {vector.values}));
+    BALLAST_TRY(entry.file, write_values(disk_, folder_ / file_name(entry.name), {vector.values}));
     ++report_.files_written;
     report_.bytes_written += entry.file.bytes;
     return {};
@@ -88,11 +72,11 @@ class Writer {
 
   Status write_manifest() {
     const std::string text = to_text(manifest_);
-    BALLAST_TRY(NewFile file, NewFile::create(folder_ / kManifest, text.size()));
-    BALLAST_TRY_STATUS(file.append(std::as_bytes(std::span(text))));
+    BALLAST_TRY(const auto file, disk_.create(folder_ / kManifest, text.size()));
+    BALLAST_TRY_STATUS(file->append(std::as_bytes(std::span(text))));
     ++report_.files_written;
     report_.bytes_written += text.size();
-    return file.finish();
+    return file->finish();
   }
 
  private:
@@ -104,12 +88,13 @@ class Writer {
       return false;
     }
     const std::string name = file_name(entry.name);
-    if (!link_file(source_folder_ / name, folder_ / name)) return false;
+    if (!disk_.link(source_folder_ / name, folder_ / name)) return false;
     entry.file = known->file;
     ++report_.files_linked;
     return true;
   }
 
+  FileSystem& disk_;
   fs::path folder_;
   Manifest& manifest_;
   const Manifest* source_;
@@ -134,27 +119,29 @@ Status write_vectors(Writer& writer, const server::ServerStateView& state) {
   return {};
 }
 
-Status write_files(const fs::path& folder, Manifest& manifest, const server::ServerStateView& state,
-                   const Manifest* source, SaveReport& report) {
+Status write_files(FileSystem& disk, const fs::path& folder, Manifest& manifest,
+                   const server::ServerStateView& state, const Manifest* source,
+                   SaveReport& report) {
   const fs::path unfinished = unfinished_folder(folder, manifest.generation);
-  BALLAST_TRY_STATUS(make_folder(unfinished));
+  BALLAST_TRY_STATUS(disk.make_folder(unfinished));
   manifest.senders = state.senders;
   manifest.method = state.method;
   manifest.numbers = state.method_state.numbers;
   manifest.vectors.clear();
-  Writer writer(unfinished, manifest, source,
+  Writer writer(disk, unfinished, manifest, source,
                 source != nullptr ? generation_folder(folder, source->generation) : fs::path(),
                 report);
   BALLAST_TRY_STATUS(write_vectors(writer, state));
   BALLAST_TRY_STATUS(writer.write_manifest());
-  BALLAST_TRY_STATUS(sync_folder(unfinished));
-  BALLAST_TRY_STATUS(rename_path(unfinished, generation_folder(folder, manifest.generation)));
-  return sync_folder(folder);
+  BALLAST_TRY_STATUS(disk.sync_folder(unfinished));
+  BALLAST_TRY_STATUS(disk.rename(unfinished, generation_folder(folder, manifest.generation)));
+  return disk.sync_folder(folder);
 }
 
-Result<std::vector<float>> read_vector(const fs::path& folder, const VectorEntry& entry) {
+Result<std::vector<float>> read_vector(const FileSystem& disk, const fs::path& folder,
+                                       const VectorEntry& entry) {
   BALLAST_TRY(auto pieces,
-              read_values(folder / file_name(entry.name), entry.file, {entry.value_count}));
+              read_values(disk, folder / file_name(entry.name), entry.file, {entry.value_count}));
   return std::move(pieces[0]);
 }
 
@@ -183,11 +170,11 @@ std::vector<float>* place_of(const VectorEntry& entry, server::ServerState& stat
   return &vectors.back().values;
 }
 
-Result<std::string> read_text(const fs::path& path) {
+Result<std::string> read_text(const FileSystem& disk, const fs::path& path) {
   const auto naming = [&](const Error& error) {
     return tl::unexpected<Error>(Error{error.code, path.string() + ": " + error.message});
   };
-  const auto source = files::open_file(path);
+  const auto source = disk.open(path);
   if (!source) return naming(source.error());
   if ((*source)->size() > kManifestBytesMax) {
     return io_error(fmt::format("{}: is too large for a manifest", path.string()));
@@ -205,32 +192,34 @@ fs::path generation_folder(const fs::path& folder, std::uint64_t number) {
   return folder / fmt::format("{}{}", kNameStart, number);
 }
 
-Result<std::vector<std::uint64_t>> list_generations(const fs::path& folder) {
+Result<std::vector<std::uint64_t>> list_generations(const fs::path& folder,
+                                                    const FileSystem& disk) {
+  BALLAST_TRY(const auto names, disk.list(folder));
   std::vector<std::uint64_t> numbers;
-  BALLAST_TRY_STATUS(for_each_name(folder, [&](const std::string& name) -> Status {
+  for (const std::string& name : names) {
     if (const auto number = parse_number(name)) numbers.push_back(*number);
-    return {};
-  }));
+  }
   std::ranges::sort(numbers, std::greater());
   return numbers;
 }
 
-Result<SaveReport> write_generation(const fs::path& folder, Manifest& manifest,
+Result<SaveReport> write_generation(FileSystem& disk, const fs::path& folder, Manifest& manifest,
                                     const server::ServerStateView& state, const Manifest* source) {
   SaveReport report = {.generation = manifest.generation};
-  const Status status = write_files(folder, manifest, state, source, report);
+  const Status status = write_files(disk, folder, manifest, state, source, report);
   if (status) return report;
   // Best effort: what cannot be removed now is removed with the next generation that succeeds.
-  (void)remove_tree(unfinished_folder(folder, manifest.generation));
-  (void)remove_generation(folder, manifest.generation);
+  (void)disk.remove_tree(unfinished_folder(folder, manifest.generation));
+  (void)remove_generation(disk, folder, manifest.generation);
   return tl::unexpected<Error>(Error{
       status.error().code, fmt::format("checkpoint {} is abandoned, the one before it stands: {}",
                                        manifest.generation, status.error().message)});
 }
 
-Result<Manifest> read_manifest(const fs::path& folder, std::uint64_t number) {
+Result<Manifest> read_manifest(const fs::path& folder, std::uint64_t number,
+                               const FileSystem& disk) {
   const fs::path path = generation_folder(folder, number) / kManifest;
-  BALLAST_TRY(const std::string text, read_text(path));
+  BALLAST_TRY(const std::string text, read_text(disk, path));
   auto manifest = parse_manifest(text);
   if (manifest && manifest->generation != number) {
     return io_error(
@@ -240,7 +229,8 @@ Result<Manifest> read_manifest(const fs::path& folder, std::uint64_t number) {
   return manifest;
 }
 
-Result<server::ServerState> read_state(const fs::path& folder, const Manifest& manifest) {
+Result<server::ServerState> read_state(const fs::path& folder, const Manifest& manifest,
+                                       const FileSystem& disk) {
   const fs::path own = generation_folder(folder, manifest.generation);
   server::ServerState state = {.accepted_count = manifest.accepted_count,
                                .unknown_count = manifest.unknown_count,
@@ -256,34 +246,32 @@ Result<server::ServerState> read_state(const fs::path& folder, const Manifest& m
       return io_error(
           fmt::format("{}: holds a vector {}, which no server has", own.string(), entry.name));
     }
-    BALLAST_TRY(*place, read_vector(own, entry));
+    BALLAST_TRY(*place, read_vector(disk, own, entry));
   }
   return state;
 }
 
-Status verify_generation(const fs::path& folder, const Manifest& manifest) {
+Status verify_generation(const fs::path& folder, const Manifest& manifest, const FileSystem& disk) {
   const fs::path own = generation_folder(folder, manifest.generation);
   for (const VectorEntry& entry : manifest.vectors) {
-    BALLAST_TRY_STATUS(verify_file(own / file_name(entry.name), entry.file));
+    BALLAST_TRY_STATUS(verify_file(disk, own / file_name(entry.name), entry.file));
   }
   return {};
 }
 
-Status remove_generation(const fs::path& folder, std::uint64_t number) {
+Status remove_generation(FileSystem& disk, const fs::path& folder, std::uint64_t number) {
   const fs::path unfinished = unfinished_folder(folder, number);
-  std::error_code reason;
-  if (!fs::exists(generation_folder(folder, number), reason)) return {};
-  BALLAST_TRY_STATUS(rename_path(generation_folder(folder, number), unfinished));
-  return remove_tree(unfinished);
+  if (!disk.exists(generation_folder(folder, number))) return {};
+  BALLAST_TRY_STATUS(disk.rename(generation_folder(folder, number), unfinished));
+  return disk.remove_tree(unfinished);
 }
 
-Status remove_leftovers(const fs::path& folder) {
-  std::vector<std::string> names;
-  BALLAST_TRY_STATUS(for_each_name(folder, [&](const std::string& name) -> Status {
-    if (name.starts_with(kNameStart) && name.ends_with(kUnfinished)) names.push_back(name);
-    return {};
-  }));
-  for (const std::string& name : names) BALLAST_TRY_STATUS(remove_tree(folder / name));
+Status remove_leftovers(FileSystem& disk, const fs::path& folder) {
+  BALLAST_TRY(const auto names, disk.list(folder));
+  for (const std::string& name : names) {
+    if (!name.starts_with(kNameStart) || !name.ends_with(kUnfinished)) continue;
+    BALLAST_TRY_STATUS(disk.remove_tree(folder / name));
+  }
   return {};
 }
 

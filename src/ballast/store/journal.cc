@@ -103,11 +103,11 @@ Status transact(sqlite3* database, Change&& change) {
 
 void Journal::Close::operator()(sqlite3* database) const noexcept { sqlite3_close(database); }
 
-Result<Journal> Journal::open(const std::filesystem::path& folder) {
+Result<Journal> Journal::open(const std::filesystem::path& folder, const FileSystem& disk) {
   const std::filesystem::path path = folder / kName;
   sqlite3* opened = nullptr;
-  const int code =
-      sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  const int code = sqlite3_open_v2(
+      path.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, disk.database_files());
   Database database(opened);
   Status status = code == SQLITE_OK ? prepare(opened) : Status(journal_error(opened));
   if (status) return Journal(std::move(database));
@@ -128,11 +128,9 @@ Result<Journal> Journal::open_to_read(const std::filesystem::path& folder) {
   return Journal(std::move(database));
 }
 
-Status Journal::remove(const std::filesystem::path& folder) {
+Status Journal::remove(FileSystem& disk, const std::filesystem::path& folder) {
   for (const char* suffix : {"", "-wal", "-shm"}) {
-    std::error_code reason;
-    std::filesystem::remove(with_suffix(folder, suffix), reason);
-    if (reason) return io_error("cannot remove the journal: " + reason.message());
+    BALLAST_TRY_STATUS(disk.remove_tree(with_suffix(folder, suffix)));
   }
   return {};
 }

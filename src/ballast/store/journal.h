@@ -17,6 +17,7 @@
 
 #include "ballast/base/error.h"
 #include "ballast/server/update.h"
+#include "ballast/store/file_system.h"
 
 struct sqlite3;  // of sqlite3.h
 
@@ -54,13 +55,14 @@ struct Incarnation {
 class Journal {
  public:
   // Opens the journal of a folder; makes an empty one if there is none. An error if it is damaged.
-  static Result<Journal> open(const std::filesystem::path& folder);
+  static Result<Journal> open(const std::filesystem::path& folder,
+                              const FileSystem& disk = operating_system());
 
   // The same for looking only, while a server may be writing. An error if there is none.
   static Result<Journal> open_to_read(const std::filesystem::path& folder);
 
   // Removes the journal of a folder, if there is one.
-  static Status remove(const std::filesystem::path& folder);
+  static Status remove(FileSystem& disk, const std::filesystem::path& folder);
 
   // Notes that a new life begins; its number is one above the last, and above `number_min`.
   Result<Incarnation> begin(std::uint64_t number_min, std::uint64_t generation, std::uint64_t t);

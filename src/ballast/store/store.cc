@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "ballast/base/check.h"
-#include "ballast/store/disk.h"
 #include "ballast/store/failpoint.h"
 #include "ballast/store/generation.h"
 
@@ -28,12 +27,12 @@ void check_shape(const RunShape& shape, const server::ServerStateView& state) {
                 "the state has another shape than the store");
 }
 
-Status make_sure_folder_exists(const fs::path& folder) {
+Status make_sure_folder_exists(FileSystem& disk, const fs::path& folder) {
+  if (disk.exists(folder)) return {};
   std::error_code reason;
-  if (fs::is_directory(folder, reason)) return {};
-  BALLAST_TRY_STATUS(make_folder(folder));
+  BALLAST_TRY_STATUS(disk.make_folder(folder));
   const fs::path parent = fs::absolute(folder, reason).parent_path();
-  return reason ? Status(io_error(reason.message())) : sync_folder(parent);
+  return reason ? Status(io_error(reason.message())) : disk.sync_folder(parent);
 }
 
 struct Loaded {
@@ -42,27 +41,28 @@ struct Loaded {
   std::vector<std::string> damages;
 };
 
-Result<Loaded> load(const fs::path& folder, std::uint64_t number) {
-  BALLAST_TRY(Manifest manifest, read_manifest(folder, number));
-  BALLAST_TRY(server::ServerState state, read_state(folder, manifest));
+Result<Loaded> load(const FileSystem& disk, const fs::path& folder, std::uint64_t number) {
+  BALLAST_TRY(Manifest manifest, read_manifest(folder, number, disk));
+  BALLAST_TRY(server::ServerState state, read_state(folder, manifest, disk));
   return Loaded{std::move(manifest), std::move(state), {}};
 }
 
 // Another configuration is not a damage: going back further would not help.
-Status check_configuration(const fs::path& folder, std::uint64_t number, const RunShape& shape) {
-  const auto manifest = read_manifest(folder, number);
+Status check_configuration(const FileSystem& disk, const fs::path& folder, std::uint64_t number,
+                           const RunShape& shape) {
+  const auto manifest = read_manifest(folder, number, disk);
   return manifest ? check_fits(shape, manifest->shape) : Status();
 }
 
-Result<Loaded> load_newest(const fs::path& folder, const RunShape& shape) {
-  BALLAST_TRY(const auto numbers, list_generations(folder));
+Result<Loaded> load_newest(const FileSystem& disk, const fs::path& folder, const RunShape& shape) {
+  BALLAST_TRY(const auto numbers, list_generations(folder, disk));
   if (numbers.empty()) {
     return not_found(fmt::format("{}: holds no checkpoint", folder.string()));
   }
   std::vector<std::string> damages;
   for (const std::uint64_t number : numbers) {
-    BALLAST_TRY_STATUS(check_configuration(folder, number, shape));
-    auto loaded = load(folder, number);
+    BALLAST_TRY_STATUS(check_configuration(disk, folder, number, shape));
+    auto loaded = load(disk, folder, number);
     if (!loaded) {
       damages.push_back(std::move(loaded).error().message);
       continue;
@@ -74,8 +74,12 @@ Result<Loaded> load_newest(const fs::path& folder, const RunShape& shape) {
       fmt::format("{}: no checkpoint is intact; the newest: {}", folder.string(), damages.front()));
 }
 
-// Updates that were acknowledged after the checkpoint are lost, but never accepted again.
-Status raise_sequences(const Journal& journal, server::ServerState& state) {
+// Updates that were acknowledged after the checkpoint are lost, but never accepted again: also
+// those of workers that came after the checkpoint.
+Status raise_sequences(const Journal& journal, std::size_t worker_count,
+                       server::ServerState& state) {
+  state.senders.resize(worker_count);
+  state.statistics.resize(worker_count);
   BALLAST_TRY(const auto sequences, journal.acknowledged_sequences(state.senders.size()));
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     std::uint64_t& sequence = state.senders[i].sequence;
@@ -86,27 +90,31 @@ Status raise_sequences(const Journal& journal, server::ServerState& state) {
 
 }  // namespace
 
-Store::Store(fs::path folder, Descriptor lock, Journal journal)
-    : folder_(std::move(folder)), lock_(std::move(lock)), journal_(std::move(journal)) {}
+Store::Store(FileSystem& disk, fs::path folder, std::unique_ptr<FolderLock> lock, Journal journal)
+    : disk_(&disk),
+      folder_(std::move(folder)),
+      lock_(std::move(lock)),
+      journal_(std::move(journal)) {}
 
-bool is_in_use(const fs::path& folder) { return !lock_folder(folder); }
+bool is_in_use(const fs::path& folder) { return !operating_system().lock(folder); }
 
 Result<Store> Store::create(const fs::path& folder, std::string run, RunShape shape,
-                            const server::ServerStateView& state, std::int64_t now_s) {
+                            const server::ServerStateView& state, std::int64_t now_s,
+                            FileSystem& disk) {
   BALLAST_TRY_STATUS(check_text(run, "name of the run"));
   BALLAST_TRY_STATUS(check_text(shape.config, "name of the configuration"));
-  BALLAST_TRY_STATUS(make_sure_folder_exists(folder));
-  BALLAST_TRY(Descriptor lock, lock_folder(folder));
-  BALLAST_TRY(const auto numbers, list_generations(folder));
+  BALLAST_TRY_STATUS(make_sure_folder_exists(disk, folder));
+  BALLAST_TRY(auto lock, disk.lock(folder));
+  BALLAST_TRY(const auto numbers, list_generations(folder, disk));
   if (!numbers.empty()) {
     return invalid_argument(fmt::format(
         "{}: holds a checkpoint already; resume from it, or name another folder", folder.string()));
   }
   // Without a generation nothing was ever acknowledged: this is left from a start that failed.
-  BALLAST_TRY_STATUS(Journal::remove(folder));
-  BALLAST_TRY(Journal journal, Journal::open(folder));
+  BALLAST_TRY_STATUS(Journal::remove(disk, folder));
+  BALLAST_TRY(Journal journal, Journal::open(folder, disk));
   BALLAST_TRY(const Incarnation life, journal.begin(0, 0, 0));
-  Store store(folder, std::move(lock), std::move(journal));
+  Store store(disk, folder, std::move(lock), std::move(journal));
   store.run_ = std::move(run);
   store.shape_ = std::move(shape);
   store.incarnation_ = life.number;
@@ -114,15 +122,15 @@ Result<Store> Store::create(const fs::path& folder, std::string run, RunShape sh
   return store;
 }
 
-Result<Resumed> Store::resume(const fs::path& folder, const RunShape& shape) {
-  BALLAST_TRY(Descriptor lock, lock_folder(folder));
-  BALLAST_TRY(Loaded loaded, load_newest(folder, shape));
-  BALLAST_TRY(Journal journal, Journal::open(folder));
-  BALLAST_TRY_STATUS(raise_sequences(journal, loaded.state));
+Result<Resumed> Store::resume(const fs::path& folder, const RunShape& shape, FileSystem& disk) {
+  BALLAST_TRY(auto lock, disk.lock(folder));
+  BALLAST_TRY(Loaded loaded, load_newest(disk, folder, shape));
+  BALLAST_TRY(Journal journal, Journal::open(folder, disk));
+  BALLAST_TRY_STATUS(raise_sequences(journal, shape.worker_count, loaded.state));
   const Manifest& manifest = loaded.manifest;
   BALLAST_TRY(const Incarnation life,
               journal.begin(manifest.incarnation, manifest.generation, manifest.accepted_count));
-  Store store(folder, std::move(lock), std::move(journal));
+  Store store(disk, folder, std::move(lock), std::move(journal));
   store.run_ = manifest.run;
   store.shape_ = shape;  // maybe with more workers than the checkpoint
   store.incarnation_ = life.number;
@@ -133,8 +141,8 @@ Result<Resumed> Store::resume(const fs::path& folder, const RunShape& shape) {
 
 Result<SaveReport> Store::save(const server::ServerStateView& state, std::int64_t now_s) {
   check_shape(shape_, state);
-  BALLAST_TRY_STATUS(remove_leftovers(folder_));
-  BALLAST_TRY(const auto numbers, list_generations(folder_));
+  BALLAST_TRY_STATUS(remove_leftovers(*disk_, folder_));
+  BALLAST_TRY(const auto numbers, list_generations(folder_, *disk_));
   BALLAST_TRY(const std::uint64_t position, journal_.last_position());
   Manifest manifest;
   manifest.generation = numbers.empty() ? 1 : numbers.front() + 1;
@@ -147,7 +155,7 @@ Result<SaveReport> Store::save(const server::ServerStateView& state, std::int64_
   manifest.steps = state.steps;
   manifest.journal_position = position;
   BALLAST_TRY(SaveReport report,
-              write_generation(folder_, manifest, state, older_ ? &*older_ : nullptr));
+              write_generation(*disk_, folder_, manifest, state, older_ ? &*older_ : nullptr));
   (void)BALLAST_FAILPOINT("after-commit");
   older_ = std::exchange(newer_, std::move(manifest));
   if (const Status status = retire(); !status) report.warning = status.error().message;
@@ -157,10 +165,10 @@ Result<SaveReport> Store::save(const server::ServerStateView& state, std::int64_
 
 // Removes what the two newest intact generations make superfluous.
 Status Store::retire() {
-  BALLAST_TRY(const auto numbers, list_generations(folder_));
+  BALLAST_TRY(const auto numbers, list_generations(folder_, *disk_));
   for (const std::uint64_t number : numbers) {
     const bool is_kept = number == newer_->generation || (older_ && number == older_->generation);
-    if (!is_kept) BALLAST_TRY_STATUS(remove_generation(folder_, number));
+    if (!is_kept) BALLAST_TRY_STATUS(remove_generation(*disk_, folder_, number));
   }
   return older_ ? journal_.cut(older_->journal_position) : Status();
 }

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,7 +22,7 @@
 
 #include "ballast/base/error.h"
 #include "ballast/server/state.h"
-#include "ballast/store/descriptor.h"
+#include "ballast/store/file_system.h"
 #include "ballast/store/journal.h"
 #include "ballast/store/manifest.h"
 #include "ballast/store/save_report.h"
@@ -36,14 +37,16 @@ class Store {
   // one to go back to. Makes the folder if its parent exists. Refuses a folder that holds a
   // checkpoint already, and a run's or configuration's name that is not short printable ASCII.
   static Result<Store> create(const std::filesystem::path& folder, std::string run, RunShape shape,
-                              const server::ServerStateView& state, std::int64_t now_s);
+                              const server::ServerStateView& state, std::int64_t now_s,
+                              FileSystem& disk = operating_system());
 
   // Goes on from the newest generation whose files are all undamaged. Begins a new incarnation, and
   // raises the workers' sequence numbers to those that were acknowledged after the checkpoint, so
   // that an update which was acknowledged once is refused for ever. An error if there is no intact
   // generation, if it is one of another configuration or of more workers, or if the journal is
   // damaged.
-  static Result<Resumed> resume(const std::filesystem::path& folder, const RunShape& shape);
+  static Result<Resumed> resume(const std::filesystem::path& folder, const RunShape& shape,
+                                FileSystem& disk = operating_system());
 
   // Saves the state as the next generation and, once that is durable, removes all but the two
   // newest. On an error the generations before it are untouched, and the store can be used on.
@@ -62,11 +65,13 @@ class Store {
   std::uint64_t incarnation() const noexcept { return incarnation_; }
 
  private:
-  Store(std::filesystem::path folder, Descriptor lock, Journal journal);
+  Store(FileSystem& disk, std::filesystem::path folder, std::unique_ptr<FolderLock> lock,
+        Journal journal);
   Status retire();
 
+  FileSystem* disk_;
   std::filesystem::path folder_;
-  Descriptor lock_;
+  std::unique_ptr<FolderLock> lock_;
   Journal journal_;
   std::string run_;
   RunShape shape_;

@@ -210,6 +210,22 @@ TEST_F(StoreTest, AnotherConfigurationIsRefused) {
             std::string::npos);
 }
 
+// The checkpoint knows nothing of a worker that came after it; the journal does.
+TEST_F(StoreTest, AnAcknowledgementOfAWorkerThatIsNewerThanTheCheckpointIsRemembered) {
+  const server::ParameterServer server = make_run();
+  ASSERT_TRUE(Store::create(folder(), "run", run_shape(), server.state(), kRunNow));
+  RunShape more = run_shape();
+  more.worker_count = kRunWorkers + 1;
+  {
+    auto resumed = Store::resume(folder(), more).value();
+    const JournalRecord record{.t = 1, .worker = kRunWorkers, .sequence = 7};
+    ASSERT_TRUE(resumed.store.append(std::span(&record, 1)));
+  }
+  const auto resumed = Store::resume(folder(), more).value();
+  ASSERT_EQ(resumed.state.senders.size(), kRunWorkers + 1);
+  EXPECT_EQ(resumed.state.senders[kRunWorkers].sequence, 7u);
+}
+
 TEST_F(StoreTest, AFolderWithoutACheckpointIsRefused) {
   EXPECT_NE(refusal(Store::resume(place() / "none", run_shape())).find("No such file"),
             std::string::npos);

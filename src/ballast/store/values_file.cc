@@ -10,7 +10,6 @@
 
 #include "ballast/files/file_io.h"
 #include "ballast/store/checksum.h"
-#include "ballast/store/disk.h"
 
 namespace ballast::store {
 namespace {
@@ -52,9 +51,10 @@ Status read(const files::ByteSource& source, Checksum& checksum, std::size_t off
   return {};
 }
 
-Result<std::unique_ptr<files::ByteSource>> open(const std::filesystem::path& path,
+Result<std::unique_ptr<files::ByteSource>> open(const FileSystem& disk,
+                                                const std::filesystem::path& path,
                                                 std::uint64_t bytes) {
-  BALLAST_TRY(auto source, files::open_file(path));
+  BALLAST_TRY(auto source, disk.open(path));
   if (source->size() == bytes) return source;
   return io_error(fmt::format("has {} bytes instead of {}", source->size(), bytes));
 }
@@ -73,12 +73,13 @@ Status try_resize(std::vector<float>& values, std::uint64_t count) {
   return {};
 }
 
-Result<std::vector<std::vector<float>>> read_pieces(const std::filesystem::path& path,
+Result<std::vector<std::vector<float>>> read_pieces(const FileSystem& disk,
+                                                    const std::filesystem::path& path,
                                                     const FileFacts& facts,
                                                     std::initializer_list<std::uint64_t> counts) {
   Header expected;
   expected.value_count = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
-  BALLAST_TRY(const auto source, open(path, values_file_bytes(expected.value_count)));
+  BALLAST_TRY(const auto source, open(disk, path, values_file_bytes(expected.value_count)));
   Checksum checksum;
   Header header;
   BALLAST_TRY_STATUS(read(*source, checksum, 0, std::as_writable_bytes(std::span(&header, 1))));
@@ -95,8 +96,8 @@ Result<std::vector<std::vector<float>>> read_pieces(const std::filesystem::path&
   return pieces;
 }
 
-Status verify(const std::filesystem::path& path, const FileFacts& facts) {
-  BALLAST_TRY(const auto source, open(path, facts.bytes));
+Status verify(const FileSystem& disk, const std::filesystem::path& path, const FileFacts& facts) {
+  BALLAST_TRY(const auto source, open(disk, path, facts.bytes));
   Checksum checksum;
   std::vector<std::byte> buffer(kChunkBytes);
   for (std::size_t offset = 0; offset < source->size(); offset += kChunkBytes) {
@@ -118,28 +119,30 @@ std::uint64_t values_file_bytes(std::uint64_t value_count) noexcept {
   return sizeof(Header) + value_count * sizeof(float);
 }
 
-Result<FileFacts> write_values(const std::filesystem::path& path,
+Result<FileFacts> write_values(FileSystem& disk, const std::filesystem::path& path,
                                std::initializer_list<std::span<const float>> pieces) {
   Header header;
   for (const auto piece : pieces) header.value_count += piece.size();
   FileFacts facts = {.bytes = values_file_bytes(header.value_count), .checksum = {}};
-  BALLAST_TRY(NewFile file, NewFile::create(path, facts.bytes));
+  BALLAST_TRY(const auto file, disk.create(path, facts.bytes));
   Checksum checksum;
-  BALLAST_TRY_STATUS(append(file, checksum, std::as_bytes(std::span(&header, 1))));
-  for (const auto piece : pieces) BALLAST_TRY_STATUS(append(file, checksum, std::as_bytes(piece)));
-  BALLAST_TRY_STATUS(file.finish());
+  BALLAST_TRY_STATUS(append(*file, checksum, std::as_bytes(std::span(&header, 1))));
+  for (const auto piece : pieces) BALLAST_TRY_STATUS(append(*file, checksum, std::as_bytes(piece)));
+  BALLAST_TRY_STATUS(file->finish());
   facts.checksum = checksum.text();
   return facts;
 }
 
-Result<std::vector<std::vector<float>>> read_values(const std::filesystem::path& path,
+Result<std::vector<std::vector<float>>> read_values(const FileSystem& disk,
+                                                    const std::filesystem::path& path,
                                                     const FileFacts& facts,
                                                     std::initializer_list<std::uint64_t> counts) {
-  return naming(path, read_pieces(path, facts, counts));
+  return naming(path, read_pieces(disk, path, facts, counts));
 }
 
-Status verify_file(const std::filesystem::path& path, const FileFacts& facts) {
-  return naming(path, verify(path, facts));
+Status verify_file(const FileSystem& disk, const std::filesystem::path& path,
+                   const FileFacts& facts) {
+  return naming(path, verify(disk, path, facts));
 }
 
 }  // namespace ballast::store

@@ -25,8 +25,10 @@ Exchange::Exchange(server::ParameterServer server, ExchangeOptions options)
     : options_(std::move(options)),
       dim_(server.dim()),
       statistic_count_(server.options().statistic_count),
-      start_(std::chrono::steady_clock::now()),
-      clock_(start_, kTicksPerStride * options_.tick),
+      start_(options_.clock()),
+      clock_(start_,
+             options_.stride.count() > 0 ? options_.stride : kTicksPerStride * options_.tick),
+      next_tick_(start_ + options_.tick),
       server_(std::move(server)),
       members_(server_.worker_count()),
       slots_(members_.size()),
@@ -35,7 +37,7 @@ Exchange::Exchange(server::ParameterServer server, ExchangeOptions options)
     slots_[i].values = RowBuffer(dim_, i);
     slots_[i].statistics.resize(statistic_count_);
   }
-  thread_ = std::thread([this] { run(); });
+  if (options_.has_thread) thread_ = std::thread([this] { run(); });
 }
 
 Exchange::~Exchange() { stop(); }
@@ -116,6 +118,11 @@ void Exchange::revoke(std::uint32_t worker) {
 }
 
 void Exchange::inspect(std::function<void(const server::ParameterServer&)> look) {
+  if (!options_.has_thread) {
+    work();
+    look(server_);
+    return;
+  }
   std::promise<void> done;
   {
     const std::lock_guard lock(mutex_);
@@ -140,21 +147,37 @@ void Exchange::stop(Close why) {
   if (thread_.joinable()) thread_.join();
 }
 
+void Exchange::work() {
+  BALLAST_CHECK(!options_.has_thread, "the state belongs to the thread");
+  std::unique_lock lock(mutex_);
+  while (handle_one(lock)) continue;
+  if (!is_stopping_) work(lock);
+  if (is_stopping_) finish(lock);
+}
+
 void Exchange::run() {
   std::unique_lock lock(mutex_);
-  auto next_tick = start_ + options_.tick;
   while (!is_stopping_) {
-    wake_.wait_until(lock, next_tick, [&] { return is_stopping_ || !queue_.empty(); });
-    handle_one(lock);
-    if (std::chrono::steady_clock::now() < next_tick) continue;
-    // Whoever has sent something is not silent, however long it has waited here.
-    for (std::size_t left = queue_.size(); left > 0 && handle_one(lock); --left) continue;
-    lock.unlock();
-    tick();
-    lock.lock();
-    next_tick = std::chrono::steady_clock::now() + options_.tick;
+    wake_.wait_until(lock, next_tick_, [&] { return is_stopping_ || !queue_.empty(); });
+    work(lock);
   }
-  // Whoever waits in inspect() is let go, and what is complete is judged.
+  finish(lock);
+}
+
+// One thing of the queue, and a tick if one is due.
+void Exchange::work(std::unique_lock<std::mutex>& lock) {
+  handle_one(lock);
+  if (options_.clock() < next_tick_) return;
+  // Whoever has sent something is not silent, however long it has waited here.
+  for (std::size_t left = queue_.size(); left > 0 && handle_one(lock); --left) continue;
+  lock.unlock();
+  tick();
+  lock.lock();
+  next_tick_ = options_.clock() + options_.tick;
+}
+
+// Whoever waits in inspect() is let go, and what is complete is judged.
+void Exchange::finish(std::unique_lock<std::mutex>& lock) {
   while (handle_one(lock)) continue;
   const Close why = farewell_;
   lock.unlock();
@@ -329,6 +352,6 @@ void Exchange::note(std::uint32_t worker, MemberEvent event) const {
   if (options_.hooks.member) options_.hooks.member(worker, event);
 }
 
-server::Instant Exchange::now() { return clock_.at(std::chrono::steady_clock::now()); }
+server::Instant Exchange::now() { return clock_.at(options_.clock()); }
 
 }  // namespace ballast::transport

@@ -9,6 +9,8 @@
 // one, inside the server. Only the worker's newest stream may write to the slot, and nobody while
 // the state thread reads it.
 //
+// A simulation has no threads: there it is a caller that lends its own, now and then, to work().
+//
 // Thread-safety: every function may be called from any thread.
 
 #include <array>
@@ -74,7 +76,10 @@ struct ExchangeHooks {
 struct ExchangeOptions {
   std::chrono::milliseconds hold_max{60'000};  // then a held worker is told to come back
   std::chrono::milliseconds tick{50};          // how often evictions and holds are looked at
+  std::chrono::milliseconds stride{0};         // of the patient clock; 0: four ticks
   ExchangeHooks hooks = {};
+  bool has_thread = true;  // false: the state thread is whoever calls work()
+  std::function<std::chrono::steady_clock::time_point()> clock = std::chrono::steady_clock::now;
 };
 
 class Exchange {
@@ -111,8 +116,12 @@ class Exchange {
   // that waits is refused. A join that comes after this, under a new certificate, is a new life.
   void revoke(std::uint32_t worker);
 
+  // Does all that waits to be done, and looks at evictions and holds if that is due.
+  // Requires: no thread of its own; one caller at a time, also of stop().
+  void work();
+
   // Runs the function on the state thread, after what was left there before, and waits for it.
-  // Nothing happens after stop().
+  // Nothing happens after stop(). Without a thread it is run at once.
   void inspect(std::function<void(const server::ParameterServer&)> look);
 
   // Closes all peers for the reason given and ends the thread. Further calls do nothing.
@@ -150,6 +159,8 @@ class Exchange {
   // The worker's mailbox, and the worker in the queue. Requires: mutex_ is held.
   Mailbox& open_mailbox(std::uint32_t worker);
   void run();
+  void work(std::unique_lock<std::mutex>& lock);
+  void finish(std::unique_lock<std::mutex>& lock);
   bool handle_one(std::unique_lock<std::mutex>& lock);
   void handle_mail(std::uint32_t worker);
   void note_refusals(std::uint32_t worker, server::Verdict verdict, std::uint32_t count);
@@ -175,6 +186,7 @@ class Exchange {
 
   // The state thread's own.
   PatientClock clock_;
+  std::chrono::steady_clock::time_point next_tick_;
   server::ParameterServer server_;  // its options are constant and read by all
   std::vector<Member> members_;
   std::optional<Close> silenced_;  // why nobody is told anything any more
