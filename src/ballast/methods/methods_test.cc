@@ -268,8 +268,10 @@ TEST(ZenoPlusPlus, ComputesItsGradientEverySoManyVersions) {
   Trusted trusted("zeno++(every=3)");
   for (int i = 0; i < 7; ++i) trusted.send({3.0f, 4.0f});
   EXPECT_EQ(trusted.gradient->calls, 3);  // at versions 0, 3 and 6
-  trusted.send({-3.0f, -4.0f});
+  for (int i = 0; i < 3; ++i) trusted.send({-3.0f, -4.0f});
   EXPECT_EQ(trusted.gradient->calls, 3);
+  trusted.send({-3.0f, -4.0f});  // after three refusals in a row
+  EXPECT_EQ(trusted.gradient->calls, 4);
 }
 
 TEST(ZenoPlusPlus, WithoutAGradientOfItsOwnRefusesAndKeepsAnOldOne) {

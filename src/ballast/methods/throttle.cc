@@ -157,7 +157,7 @@ constexpr Parameter kParameters[] = {
     Parameter::number("radius", "how far from the last round's mean a first update may lie")
         .above(0)
         .otherwise(100),
-    Parameter::number("repeat-radius", "how long a repeat may be").above(0).otherwise(1)};
+    Parameter::number("repeat", "how long a repeat may be").above(0).otherwise(1)};
 
 }  // namespace
 
@@ -169,7 +169,7 @@ extern constinit const MethodItem kThrottleMethod = {
     [](const Arguments& arguments) -> Result<MethodPlan> {
       const ThrottleOptions options{.q = arguments.number("q"),
                                     .radius = arguments.number("radius"),
-                                    .repeat_radius = arguments.number("repeat-radius")};
+                                    .repeat_radius = arguments.number("repeat")};
       return MethodPlan{
           .make = [options](const MethodSetting& setting) -> Result<server::MethodPointer> {
             return std::make_unique<Throttle>(setting, options);

@@ -1,5 +1,7 @@
 // The methods that judge an update by a gradient v of the server's own: Zeno++ and AFLGuard. The
-// gradient is computed anew when the model is `every` versions older than the newest.
+// gradient is computed anew when its model is `every` versions older than the newest, and after
+// `every` refusals in a row: an unlucky v, short or askew, could otherwise refuse everything, and
+// as no version follows then, for ever.
 
 #include <fmt/core.h>
 
@@ -30,7 +32,9 @@ class TrustedGradientMethod : public CountedMethod {
   Answer judge(const AdmittedUpdate& update) final {
     refresh(update.newest);
     if (trusted_.values.empty()) return Answer::refused();
-    return compare(update, trusted_.values);
+    const Answer answer = compare(update, trusted_.values);
+    refusals_ = answer.kind == Answer::Kind::kRefused ? refusals_ + 1 : 0;
+    return answer;
   }
 
   void add_figures(std::vector<server::NamedNumber>& figures) const final {
@@ -39,21 +43,22 @@ class TrustedGradientMethod : public CountedMethod {
   }
 
   void save(server::MethodStateView& view) const final {
-    const std::uint64_t numbers[] = {version_, computed_, failures_};
+    const std::uint64_t numbers[] = {version_, computed_, failures_, refusals_};
     save_list(view, "trusted-of", numbers);
     save_vector(view, "trusted", trusted_);
   }
 
   Status load(StateReader& reader) final {
-    BALLAST_TRY(const auto numbers, reader.list("trusted-of", 3));
+    BALLAST_TRY(const auto numbers, reader.list("trusted-of", 4));
     BALLAST_TRY(KeptVector trusted, reader.vector("trusted"));
     BALLAST_TRY_STATUS(reader.finish());
-    if (numbers.size() != 3 || trusted.values.empty() != (numbers[1] == 0)) {
+    if (numbers.size() != 4 || trusted.values.empty() != (numbers[1] == 0)) {
       return invalid_argument("the record of the server's own gradient contradicts itself");
     }
     version_ = numbers[0];
     computed_ = numbers[1];
     failures_ = numbers[2];
+    refusals_ = numbers[3];
     trusted_ = std::move(trusted);
     return {};
   }
@@ -62,8 +67,8 @@ class TrustedGradientMethod : public CountedMethod {
   // One that fails leaves the old one; without any, updates are refused.
   void refresh(const server::Snapshot& newest) {
     const bool is_fresh = newest.version >= version_ && newest.version - version_ < every_;
-    if (!trusted_.values.empty() && is_fresh) return;
-    const std::uint64_t draw = newest.version;
+    if (!trusted_.values.empty() && is_fresh && refusals_ < every_) return;
+    const std::uint64_t draw = computed_ + failures_;  // never the same sample twice
     if (!setting().server_gradient->gradient(*newest.values, draw, next_)) {
       ++failures_;
       return;
@@ -71,6 +76,7 @@ class TrustedGradientMethod : public CountedMethod {
     trusted_.values.assign(next_.begin(), next_.end());
     trusted_.revision = arrivals();
     version_ = newest.version;
+    refusals_ = 0;
     ++computed_;
   }
 
@@ -79,6 +85,7 @@ class TrustedGradientMethod : public CountedMethod {
   std::uint64_t version_ = 0;  // of the model that the gradient is of
   std::uint64_t computed_ = 0;
   std::uint64_t failures_ = 0;
+  std::uint64_t refusals_ = 0;  // in a row
   std::vector<float> next_;
 };
 

@@ -301,52 +301,75 @@ class BasgdTwin final : public Twin {
   std::vector<std::vector<Doubles>> held_;
 };
 
-class ZenoTwin final : public Twin {
+// A gradient of the server's own, anew every so many versions or refusals in a row.
+class TrustedTwin : public Twin {
+ public:
+  using Twin::Twin;
+
+ protected:
+  const Doubles& trusted(std::size_t every) {
+    if (is_wrong("refresh")) ++every;
+    const bool has_stuck = refusals_ >= every && !is_wrong("sticks to its gradient");
+    if (v_.empty() || t() - version_ >= every || has_stuck) {
+      v_ = server_bowl_gradient(x(), computed_++);
+      version_ = t();
+      refusals_ = 0;
+    }
+    return v_;
+  }
+  Fate refuse() {
+    ++refusals_;
+    return Fate::kRefused;
+  }
+  Fate accept(const Doubles& direction) {
+    refusals_ = 0;
+    return step(direction);
+  }
+
+ private:
+  Doubles v_;
+  std::uint64_t version_ = 0;
+  std::uint64_t computed_ = 0;
+  std::size_t refusals_ = 0;
+};
+
+class ZenoTwin final : public TrustedTwin {
  public:
   ZenoTwin(std::string mistake, std::size_t workers, std::size_t dim, double rho, double epsilon,
            std::size_t every)
-      : Twin(std::move(mistake), workers, dim), rho_(rho), epsilon_(epsilon), every_(every) {}
+      : TrustedTwin(std::move(mistake), workers, dim),
+        rho_(rho),
+        epsilon_(epsilon),
+        every_(every) {}
   Fate on_update(const Sent& sent) override {
-    const std::size_t every = every_ + (is_wrong("refresh") ? 1 : 0);
-    if (v_.empty() || t() - version_ >= every) {
-      v_ = server_bowl_gradient(x(), t());
-      version_ = t();
-    }
-    const Doubles g = is_wrong("length") ? sent.g : times(length(v_) / length(sent.g), sent.g);
+    const Doubles& v = trusted(every_);
+    const Doubles g = is_wrong("length") ? sent.g : times(length(v) / length(sent.g), sent.g);
     double product = 0.0;
-    for (std::size_t j = 0; j < g.size(); ++j) product += v_[j] * g[j];
+    for (std::size_t j = 0; j < g.size(); ++j) product += v[j] * g[j];
     const double epsilon = is_wrong("sign of epsilon") ? -epsilon_ : epsilon_;
     const double score = kEta * product - rho_ * length(g) * length(g);
-    return score >= -kEta * epsilon ? step(g) : Fate::kRefused;
+    return score >= -kEta * epsilon ? accept(g) : refuse();
   }
 
  private:
   double rho_, epsilon_;
   std::size_t every_;
-  Doubles v_;
-  std::uint64_t version_ = 0;
 };
 
-class AflguardTwin final : public Twin {
+class AflguardTwin final : public TrustedTwin {
  public:
   AflguardTwin(std::string mistake, std::size_t workers, std::size_t dim, double radius,
                std::size_t every)
-      : Twin(std::move(mistake), workers, dim), radius_(radius), every_(every) {}
+      : TrustedTwin(std::move(mistake), workers, dim), radius_(radius), every_(every) {}
   Fate on_update(const Sent& sent) override {
-    const std::size_t every = every_ + (is_wrong("refresh") ? 1 : 0);
-    if (v_.empty() || t() - version_ >= every) {
-      v_ = server_bowl_gradient(x(), t());
-      version_ = t();
-    }
-    const double limit = radius_ * (is_wrong("absolute") ? 1.0 : length(v_));
-    return length(minus(sent.g, v_)) <= limit ? step(sent.g) : Fate::kRefused;
+    const Doubles& v = trusted(every_);
+    const double limit = radius_ * (is_wrong("absolute") ? 1.0 : length(v));
+    return length(minus(sent.g, v)) <= limit ? accept(sent.g) : refuse();
   }
 
  private:
   double radius_;
   std::size_t every_;
-  Doubles v_;
-  std::uint64_t version_ = 0;
 };
 
 }  // namespace ballast::methods

@@ -64,10 +64,12 @@ const std::vector<Case>& cases() {
        twin<BasgdTwin, 3u, false, 3u>,
        {"no reset", "timer", "keeps buffers"}},
       {"basgdm(5, cwtm(0.2))", twin<BasgdTwin, 5u, true, 0u>, {"no reset", "trims more"}},
-      {"zeno++(0.02, 0.1, 5)",
-       twin<ZenoTwin, 0.02, 0.1, 5u>,
-       {"refresh", "length", "sign of epsilon"}},
-      {"aflguard(1.1, 5)", twin<AflguardTwin, 1.1, 5u>, {"refresh", "absolute"}},
+      {"zeno++(0.02, 0.02, 2)",
+       twin<ZenoTwin, 0.02, 0.02, 2u>,
+       {"refresh", "length", "sign of epsilon", "sticks to its gradient"}},
+      {"aflguard(1.1, 5)",
+       twin<AflguardTwin, 1.1, 5u>,
+       {"refresh", "absolute", "sticks to its gradient"}},
   };
   return all;
 }
