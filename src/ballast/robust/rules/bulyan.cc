@@ -30,13 +30,13 @@ class Bulyan final : public Rule {
     }
     const std::span<const float> values = read_rows(observed, out);
     const std::span<float> result = workspace.take<float>(dim);
-    const std::span<ColumnEntry> column = workspace.take<ColumnEntry>(m);
+    const std::span<WeighedValue> column = workspace.take<WeighedValue>(m);
     for (std::size_t j = 0; j < dim; ++j) {
       std::size_t count = 0;
       for (std::size_t i = 0; i < m; ++i) {
         if (taken[i] > 0.0) column[count++] = {values[i * dim + j], taken[i], i, 0.0};
       }
-      const std::span<ColumnEntry> entries = column.first(count);
+      const std::span<WeighedValue> entries = column.first(count);
       const double middle = median_of(entries);
       result[j] = static_cast<float>(mean_around(entries, middle, 1.0 - 4.0 * lambda_));
     }

@@ -7,15 +7,15 @@
 
 namespace ballast::robust {
 
-double mean_around(std::span<ColumnEntry> entries, double middle, double kept) {
-  for (ColumnEntry& entry : entries) entry.distance = std::abs(entry.value - middle);
-  std::ranges::sort(entries, [](const ColumnEntry& a, const ColumnEntry& b) {
+double mean_around(std::span<WeighedValue> entries, double middle, double kept) {
+  for (WeighedValue& entry : entries) entry.distance = std::abs(entry.value - middle);
+  std::ranges::sort(entries, [](const WeighedValue& a, const WeighedValue& b) {
     return a.distance != b.distance ? a.distance < b.distance : a.row < b.row;
   });
   double left = kept;
   double sum = 0.0;
   double taken = 0.0;
-  for (const ColumnEntry& entry : entries) {
+  for (const WeighedValue& entry : entries) {
     if (left <= kShareTolerance) break;
     const double share = std::min(entry.share, left);
     sum += share * entry.value;
@@ -25,12 +25,12 @@ double mean_around(std::span<ColumnEntry> entries, double middle, double kept) {
   return sum / taken;
 }
 
-double median_of(std::span<ColumnEntry> entries) {
-  std::ranges::sort(entries, [](const ColumnEntry& a, const ColumnEntry& b) {
+double median_of(std::span<WeighedValue> entries) {
+  std::ranges::sort(entries, [](const WeighedValue& a, const WeighedValue& b) {
     return a.value != b.value ? a.value < b.value : a.row < b.row;
   });
   double total = 0.0;
-  for (const ColumnEntry& entry : entries) total += entry.share;
+  for (const WeighedValue& entry : entries) total += entry.share;
   double before = 0.0;
   for (std::size_t k = 0; k + 1 < entries.size(); ++k) {
     before += entries[k].share;

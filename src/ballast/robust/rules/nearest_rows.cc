@@ -80,7 +80,7 @@ class MeanAroundMedian final : public Rule {
     const std::span<const float> values = read_rows(observed, out);
     const std::span<float> result = workspace.take<float>(dim);
     observed.median(weights, out).read(result);
-    const std::span<ColumnEntry> column = workspace.take<ColumnEntry>(m);
+    const std::span<WeighedValue> column = workspace.take<WeighedValue>(m);
     for (std::size_t j = 0; j < dim; ++j) {
       for (std::size_t i = 0; i < m; ++i) {
         column[i] = {values[i * dim + j], weights.share(i), i, 0.0};
