@@ -66,7 +66,7 @@ Result<assembly::Material> random_material(const std::string& data, assembly::En
 
 Result<TrainBenchResult> bench_training(const assembly::RunSpec& run,
                                         const assembly::Material& material, std::size_t threads) {
-  BALLAST_TRY(auto server, assembly::make_server(run, kSeed, *material.model));
+  BALLAST_TRY(auto server, assembly::make_server(run, kSeed, material));
   BALLAST_TRY(const auto training, assembly::training_data(run, kSeed, material.data));
   BALLAST_TRY(const auto source, material.model->make_source(training));
   BALLAST_TRY(const auto attack, assembly::make_run_attack(run));

@@ -114,6 +114,33 @@ class Life(ServingTest):
         inspected = json.loads(ballast("inspect", self.folder / "state", "--json").stdout)
         self.assertEqual(inspected["generations"][0]["t"], result["accepted"])
 
+    def test_methods_other_than_the_table_survive_a_kill_too(self):
+        for method in ("kardam(1)", "basgd(3, cwmed, reassign=20)", "zeno++"):
+            with self.subTest(method=method):
+                site = self.site = Site()
+                self.addCleanup(site.close)
+                self.folder, self.spec = site.folder, site.spec
+                text = site.spec.read_text() + f'method = "{method}"\nserver_samples = 100\n'
+                site.spec.write_text(text.replace("updates = 400", "updates = 1000000"))
+                state = site.folder / "state"
+                server = site.serve("--state", state, "--checkpoint-updates", 20)
+                workers = [site.work(i) for i in range(4)]
+                wait_for(lambda: site.status()["generation"] >= 3)
+                server.send_signal(signal.SIGKILL)
+                server.wait()
+
+                server = site.serve("--resume", state, "--checkpoint-updates", 20)
+
+                first = site.status()
+                name = method.replace("cwmed, ", "")  # cwmed is the default
+                self.assertEqual(first["method"]["name"], name)
+                self.assertGreaterEqual(first["accepted"], 40)
+                wait_for(lambda: site.status()["accepted"] > first["accepted"] + 60)
+                self.assertIn("refused", site.status()["method"])
+                self.stop_and_check(server, workers)
+                inspected = ballast("inspect", state)
+                self.assertIn(name, inspected.stdout)
+
     def test_a_failing_journal_ends_the_server_and_loses_nothing(self):
         state = self.folder / "state"
         server = self.site.serve("--state", state, "--checkpoint-updates", 10,

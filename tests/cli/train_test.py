@@ -285,6 +285,22 @@ class ResultsTest(TrainTest):
         rows = csv.DictReader((out / "metrics.csv").open(encoding="utf-8"))
         return [{key: row[key] for key in row if key != "seconds"} for row in rows]
 
+    def test_every_method_trains(self):
+        for method in ("asgd", "delay-adaptive", "picky(5)", "fedbuff(4)", "throttle", "kardam(1)",
+                       "basgd(3, cwtm({share}))", "zeno++", "aflguard"):
+            with self.subTest(method=method):
+                rows = self.metrics(method, method=method, server_samples=50, eta=0.01)
+                self.assertEqual(rows[-1]["t"], "120")
+        rows = self.metrics("momentum", method="basgdm(3)", optimizer="momentum",
+                            eta=0.2)
+        self.assertGreater(float(rows[-1]["test_accuracy"]), 0.8)
+
+    def test_methods_with_data_of_their_own_see_through_a_flood(self):
+        for method in ("zeno++", "aflguard(0.9)"):
+            rows = self.metrics("flood-" + method, method=method, server_samples=50, share=0.49,
+                                optimizer="sgd", eta=0.1)
+            self.assertGreater(float(rows[-1]["test_accuracy"]), 0.8, method)
+
     def test_several_caps_hold_at_once(self):
         one = self.metrics("one", weights="f-cap(1, 0.25)")
         two = self.metrics("two", weights="f-cap(2, 0.45)")
@@ -345,6 +361,12 @@ class RefusalsTest(TrainTest):
 
     def test_a_wrong_type_names_the_key(self):
         self.assertIn("workers", self.refused(workers="nine"))
+
+    def test_a_method_says_what_it_lacks(self):
+        self.assertIn("set server_samples = 100", self.refused(method="zeno++"))
+        self.assertIn('set optimizer = "momentum"', self.refused(method="basgdm(2)"))
+        self.assertIn("needs more than 6 workers", self.refused(method="kardam(2)"))
+        self.assertIn("did you mean 'kardam'?", self.refused(method="kardan(1)"))
 
     def test_a_share_of_one_half_is_impossible(self):
         self.assertIn("share = 0.5", self.refused(share=0.5))

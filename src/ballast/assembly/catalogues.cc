@@ -9,6 +9,7 @@
 #include "ballast/attacks/registry.h"
 #include "ballast/base/nearest_word.h"
 #include "ballast/learn/registry.h"
+#include "ballast/methods/registry.h"
 #include "ballast/robust/registry.h"
 #include "ballast/server/weight_policy.h"
 #include "ballast/sim/schedule.h"
@@ -55,6 +56,7 @@ Catalogue catalogue_of(const expression::Family& family, std::span<const Entry> 
 
 std::span<const Catalogue> catalogues() {
   static const std::vector<Catalogue> all = {
+      methods::method_registry().catalogue(),
       robust::rule_registry().catalogue(),
       attacks::attack_registry().catalogue(),
       server::weight_registry().catalogue(),

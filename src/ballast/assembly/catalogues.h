@@ -10,7 +10,7 @@
 
 namespace ballast::assembly {
 
-// Rules, attacks, weights, arrivals, compute times, models and optimizers, in this order.
+// Methods, rules, attacks, weights, arrivals, compute times, models and optimizers, in this order.
 std::span<const expression::Catalogue> catalogues();
 
 // The built-in models, and FILE.pt, which stands for a user's own.

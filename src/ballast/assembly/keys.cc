@@ -11,6 +11,7 @@
 #include "ballast/attacks/registry.h"
 #include "ballast/base/nearest_word.h"
 #include "ballast/kernels/backend.h"
+#include "ballast/methods/registry.h"
 #include "ballast/robust/registry.h"
 #include "ballast/server/weight_policy.h"
 #include "ballast/sim/schedule.h"
@@ -158,10 +159,17 @@ constexpr std::array kKeys = {
     key<&RunSpec::staleness_max>("staleness_max",
                                  "updates on models older than this are refused; 0: none is"),
 
+    expression_key<&RunSpec::method, methods::method_registry>(
+        "method", "what the server does with updates, such as \"basgd(10, cwmed)\""),
     expression_key<&RunSpec::rule, robust::rule_registry>(
-        "rule", "aggregation rule, such as \"ctma(gm, 0.4)\""),
+        "rule", "with method = \"table\": aggregation rule, such as \"ctma(gm, 0.4)\""),
     expression_key<&RunSpec::weights, server::weight_registry>(
-        "weights", "of the rows, such as \"f-cap(1, 0.2) & f-cap(8, 0.45)\""),
+        "weights", "of the table's rows, such as \"f-cap(1, 0.2) & f-cap(8, 0.45)\""),
+
+    key<&RunSpec::server_samples>("server_samples",
+                                  "training samples for the server alone, where the method needs "
+                                  "them"),
+    key<&RunSpec::server_batch>("server_batch", "samples per gradient of the server's own"),
 
     key<&RunSpec::optimizer>("optimizer", "of the server and of the workers"),
     key<&RunSpec::eta>("eta", "learning rate"),

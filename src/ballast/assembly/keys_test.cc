@@ -118,7 +118,7 @@ TEST(Keys, OfExpressionsHaveARegistryThatTakesTheirDefault) {
     const std::string text = std::get<std::string>(key.get(RunSpec()));
     EXPECT_TRUE(canonical_text(key.catalogue(), text).has_value()) << key.name;
   }
-  EXPECT_EQ(expressions, 5);
+  EXPECT_EQ(expressions, 6);
 }
 
 }  // namespace

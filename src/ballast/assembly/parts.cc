@@ -6,8 +6,8 @@
 #include "ballast/attacks/registry.h"
 #include "ballast/base/check.h"
 #include "ballast/kernels/backend.h"
-#include "ballast/robust/registry.h"
-#include "ballast/server/table_method.h"
+#include "ballast/kernels/finite.h"
+#include "ballast/methods/registry.h"
 #include "ballast/sim/schedule.h"
 #include "ballast/sim/trace.h"
 #include "ballast/sim/virtual_time.h"
@@ -61,6 +61,75 @@ Result<data::Partition> make_partition(const RunSpec& run, std::uint64_t seed,
   std::abort();
 }
 
+// Samples that no worker draws; their owner is numbered after the last worker.
+class HeldOutGradient final : public server::ServerGradient {
+ public:
+  HeldOutGradient(std::unique_ptr<worker::GradientSource> source, std::uint64_t seed,
+                  std::uint32_t owner)
+      : source_(std::move(source)), seed_(seed), owner_(owner) {}
+
+  Status gradient(std::span<const float> model, std::uint64_t draw, std::span<float> out) override {
+    const worker::Sample sample{.key = {.seed = seed_, .worker = owner_, .step = draw}};
+    BALLAST_TRY_STATUS(source_->gradient(model, sample, out, {}));
+    if (kernels::all_finite(out)) return {};
+    return not_finite("the server's own gradient is not finite");
+  }
+
+ private:
+  std::unique_ptr<worker::GradientSource> source_;
+  std::uint64_t seed_;
+  std::uint32_t owner_;
+};
+
+class NoGradient final : public server::ServerGradient {
+ public:
+  Status gradient(std::span<const float>, std::uint64_t, std::span<float>) override {
+    return unsupported("this server was made without data of its own");
+  }
+};
+
+// Null where the method needs none.
+Result<std::shared_ptr<server::ServerGradient>> make_server_gradient(const RunSpec& run,
+                                                                     std::uint64_t seed,
+                                                                     const Material& material) {
+  BALLAST_TRY(const auto plan, methods::method_registry().parse(run.method));
+  if (!plan.needs_server_gradient) return nullptr;
+  BALLAST_TRY(learn::TrainingData training, training_data(run, seed, material.data));
+  training.augmentation = {};
+  training.batch = run.server_batch;
+  BALLAST_TRY(auto source, material.model->make_source(training));
+  return std::make_shared<HeldOutGradient>(std::move(source), seed,
+                                           static_cast<std::uint32_t>(run.workers));
+}
+
+Result<server::ParameterServer> make_server_with(const RunSpec& run, std::uint64_t seed,
+                                                 const learn::Model& model,
+                                                 const server::AdmissionOptions& admission,
+                                                 const ServerSetting& setting,
+                                                 std::shared_ptr<server::ServerGradient> gradient) {
+  server::ServerOptions options{.worker_count = run.workers,
+                                .statistic_count = model.initial_statistics().size(),
+                                .reply = run.reply,
+                                .admission = admission};
+  if (run.staleness_max > 0) options.admission.staleness_max = run.staleness_max;
+  // Table and optimizer share a backend, so that a direction is stepped along where it lies.
+  BALLAST_TRY(const std::shared_ptr<const kernels::Backend> backend,
+              kernels::make_backend(run.device, setting.threads));
+  BALLAST_TRY(auto optimizer, make_optimizer(run, backend, model.initial_parameters(seed)));
+  if (gradient == nullptr) gradient = std::make_shared<NoGradient>();
+  BALLAST_TRY(auto method, methods::make_method(run.method, {.worker_count = run.workers,
+                                                             .dim = optimizer->model()->size(),
+                                                             .eta = run.eta,
+                                                             .seed = seed,
+                                                             .backend = backend,
+                                                             .server_gradient = std::move(gradient),
+                                                             .rule = run.rule,
+                                                             .weights = weight_policy(run),
+                                                             .rows_min = setting.rows_min}));
+  return server::ParameterServer::make(
+      options, {.method = std::move(method), .optimizer = std::move(optimizer)});
+}
+
 }  // namespace
 
 server::WeightPolicy weight_policy(const RunSpec& run) {
@@ -94,32 +163,26 @@ server::AdmissionOptions network_admission(const RunSpec& run) {
 }
 
 Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t seed,
+                                            const Material& material,
+                                            const server::AdmissionOptions& admission,
+                                            const ServerSetting& setting) {
+  BALLAST_TRY(auto gradient, make_server_gradient(run, seed, material));
+  return make_server_with(run, seed, *material.model, admission, setting, std::move(gradient));
+}
+
+Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t seed,
                                             const learn::Model& model,
                                             const server::AdmissionOptions& admission,
                                             const ServerSetting& setting) {
-  server::ServerOptions options{.worker_count = run.workers,
-                                .statistic_count = model.initial_statistics().size(),
-                                .reply = run.reply,
-                                .admission = admission};
-  if (run.staleness_max > 0) options.admission.staleness_max = run.staleness_max;
-  // Table and optimizer share a backend, so that a direction is stepped along where it lies.
-  BALLAST_TRY(const std::shared_ptr<const kernels::Backend> backend,
-              kernels::make_backend(run.device, setting.threads));
-  BALLAST_TRY(auto optimizer, make_optimizer(run, backend, model.initial_parameters(seed)));
-  BALLAST_TRY(auto rule, robust::parse_rule(run.rule));
-  BALLAST_TRY(auto method, server::make_table_method({.worker_count = run.workers,
-                                                      .dim = optimizer->model()->size(),
-                                                      .weights = weight_policy(run),
-                                                      .rows_min = setting.rows_min,
-                                                      .seed = seed},
-                                                     std::move(rule), backend));
-  return server::ParameterServer::make(
-      options, {.method = std::move(method), .optimizer = std::move(optimizer)});
+  return make_server_with(run, seed, model, admission, setting, nullptr);
 }
 
 Result<learn::TrainingData> training_data(const RunSpec& run, std::uint64_t seed,
                                           const DataPair& data) {
   BALLAST_TRY(auto partition, make_partition(run, seed, *data.train));
+  if (run.server_samples > 0) {
+    BALLAST_TRY(partition, partition.held_out(run.server_samples, seed));
+  }
   return learn::TrainingData{
       .dataset = data.train,
       .partition = std::make_shared<const data::Partition>(std::move(partition)),

@@ -35,10 +35,17 @@ struct ServerSetting {
   // A trainer lets it aggregate on one thread: the others compute gradients meanwhile, and threads
   // that wait for rows would be in their way. A server on a network has its machine for itself.
   std::size_t threads = 1;
-  std::size_t rows_min = 1;  // before a step, beside what the weights need
+  std::size_t rows_min = 1;  // before a table's step, beside what the weights need
 };
 
-// The server of the run, its model initialised from the seed.
+// The server of the run, its model initialised from the seed. Where its method needs data of the
+// server's own they are those that training_data() gives to no worker.
+Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t seed,
+                                            const Material& material,
+                                            const server::AdmissionOptions& admission = {},
+                                            const ServerSetting& setting = {});
+
+// The same without data, for reading states: a method that needs some refuses every update.
 Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t seed,
                                             const learn::Model& model,
                                             const server::AdmissionOptions& admission = {},

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ballast/attacks/registry.h"
+#include "ballast/methods/registry.h"
 #include "ballast/server/weight_policy.h"
 #include "ballast/sim/schedule.h"
 #include "ballast/sim/virtual_time.h"
@@ -35,14 +36,17 @@ RunSpec resolve(RunSpec run) {
   if (run.model.empty()) run.model = run.data == "cifar10" ? "cifar10-cnn" : "mnist-cnn";
   if (is_model_file(run.model)) run.engine = Engine::kTorch;
   replace_all(run.rule, kSharePlaceholder, run.share);
+  replace_all(run.method, kSharePlaceholder, run.share);
   if (const auto policy = server::parse_weight_policy(run.weights)) {
     const server::CappedWeights* cap = server::widest_cap(*policy);
     if (cap != nullptr) replace_all(run.rule, kCapSharePlaceholder, cap->share);
+    if (cap != nullptr) replace_all(run.method, kCapSharePlaceholder, cap->share);
   }
   canonise(attacks::attack_registry(), run.attack);
   canonise(sim::arrival_registry(), run.arrivals);
   canonise(sim::compute_time_registry(), run.compute_time);
   canonise(server::weight_registry(), run.weights);
+  canonise(methods::method_registry(), run.method);
   return run;
 }
 

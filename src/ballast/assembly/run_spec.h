@@ -56,8 +56,11 @@ struct RunSpec {
   Reply reply = Reply::kPaper;
   std::uint64_t staleness_max = 0;  // 0: no limit
 
-  std::string rule = "gm";        // of robust::rule_registry()
-  std::string weights = "count";  // of server::weight_registry()
+  std::string method = "table";      // of methods::method_registry()
+  std::uint64_t server_samples = 0;  // held out for gradients of the server's own; 0: none
+  std::uint64_t server_batch = 100;  // samples per such gradient
+  std::string rule = "gm";           // of robust::rule_registry()
+  std::string weights = "count";     // of server::weight_registry()
 
   Optimizer optimizer = Optimizer::kMu2;
   double eta = 0.01;
@@ -83,15 +86,15 @@ struct RunSpec {
 // Whether the model is a user's own TorchScript file.
 bool is_model_file(std::string_view model);
 
-// What a rule's text may hold in place of a number of its run: "ctma(gm, {share})". The second is
-// the share that the widest cap of `weights` allows.
+// What the text of a rule or method may hold in place of a number of its run: "ctma(gm, {share})".
+// The second is the share that the widest cap of `weights` allows.
 inline constexpr std::string_view kSharePlaceholder = "{share}";
 inline constexpr std::string_view kCapSharePlaceholder = "{cap_share}";
 
 // Fills in what follows from other keys: the data set's own model where none is named, LibTorch for
-// a model from a file, and the numbers that the rule's placeholders stand for. Attack, arrivals,
-// compute time and weights become canonical, so that runs that are the same are equal. Other text
-// in braces and expressions that are wrong stay, and validate() refuses them.
+// a model from a file, and the numbers that placeholders in rule and method stand for. Attack,
+// arrivals, compute time, method and weights become canonical, so that runs that are the same are
+// equal. Other text in braces and expressions that are wrong stay, and validate() refuses them.
 RunSpec resolve(RunSpec run);
 
 }  // namespace ballast::assembly

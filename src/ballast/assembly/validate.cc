@@ -16,6 +16,7 @@
 #include "ballast/base/check.h"
 #include "ballast/data/catalog.h"
 #include "ballast/data/partition.h"
+#include "ballast/methods/registry.h"
 #include "ballast/robust/registry.h"
 #include "ballast/server/weight_policy.h"
 #include "ballast/sim/schedule.h"
@@ -137,25 +138,52 @@ Check check_arrivals(const RunSpec& run) {
                  R"(arrivals = "trace" needs a file; set trace = "FILE")");
 }
 
-Check check_placeholders(const RunSpec& run) {
+Check check_placeholders(const RunSpec& run, std::string_view key, const std::string& text) {
   constexpr std::array<std::string_view, 2> kKnown = {kSharePlaceholder, kCapSharePlaceholder};
-  const std::size_t begin = run.rule.find('{');
+  const std::size_t begin = text.find('{');
   if (begin == std::string::npos) return {};
-  const std::string word = run.rule.substr(begin, run.rule.find('}', begin) + 1 - begin);
+  const std::string word = text.substr(begin, text.find('}', begin) + 1 - begin);
   BALLAST_TRY_STATUS(require(
-      word != kCapSharePlaceholder, {"rule", "weights"},
+      word != kCapSharePlaceholder, {key, "weights"},
       fmt::format("{} is the share of a cap, and weights = \"{}\" has none; \"f-cap(1, 0.2)\" has",
                   word, to_printable(run.weights))));
-  return require(false, {"rule"},
+  return require(false, {key},
                  fmt::format("{} is no number of the run; what stands in braces {}",
                              to_shown_text(word), one_of_text(word, kKnown)));
 }
 
 Check check_rule(const RunSpec& run) {
-  BALLAST_TRY_STATUS(check_placeholders(run));
+  BALLAST_TRY_STATUS(check_placeholders(run, "rule", run.rule));
   const auto rule = robust::parse_rule(run.rule);
   BALLAST_TRY_STATUS(require_parsed("rule", rule));
   return require_status((*rule)->check_row_count(run.workers), {"rule", "workers"});
+}
+
+Check check_server_samples(const RunSpec& run) {
+  BALLAST_TRY_STATUS(
+      require(run.server_samples >= 1, {"method", "server_samples"},
+              fmt::format("{} judges updates by a gradient of the server's own; set server_samples "
+                          "= 100, say, to hold samples out for it",
+                          run.method)));
+  return require_whole("server_batch", run.server_batch, kBatchMax);
+}
+
+// A rule is looked at where the method has one from its key.
+Check check_method(const RunSpec& run) {
+  BALLAST_TRY_STATUS(check_placeholders(run, "method", run.method));
+  const auto plan = methods::method_registry().parse(run.method);
+  BALLAST_TRY_STATUS(require_parsed("method", plan));
+  if (plan->check) {
+    BALLAST_TRY_STATUS(require_status(plan->check(run.workers), {"method", "workers"}));
+  }
+  BALLAST_TRY_STATUS(require(
+      !plan->needs_momentum || run.optimizer == Optimizer::kMomentum, {"method", "optimizer"},
+      fmt::format("{} needs workers that send an average of their gradients; set "
+                  "optimizer = \"momentum\"",
+                  run.method)));
+  if (plan->needs_server_gradient) BALLAST_TRY_STATUS(check_server_samples(run));
+  if (plan->uses_rule) return check_rule(run);
+  return {};
 }
 
 Check check_weights(const RunSpec& run) {
@@ -198,7 +226,7 @@ Check check_length(const RunSpec& run) {
 
 Check check_all(const RunSpec& run) {
   for (const auto check : {check_data, check_model, check_workers, check_attack, check_arrivals,
-                           check_weights, check_rule, check_optimizer, check_length}) {
+                           check_weights, check_method, check_optimizer, check_length}) {
     BALLAST_TRY_STATUS(check(run));
   }
   return {};

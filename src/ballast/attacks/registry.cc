@@ -14,7 +14,9 @@ namespace ballast::attacks {
   ATTACK(Gaussian)              \
   ATTACK(Zero)                  \
   ATTACK(Scaled)                \
-  ATTACK(Mimic)
+  ATTACK(Mimic)                 \
+  ATTACK(MinMax)                \
+  ATTACK(MinSum)
 
 #define BALLAST_DECLARE_ATTACK(NAME) extern const AttackItem k##NAME##Attack;
 #define BALLAST_ATTACK_ADDRESS(NAME) &k##NAME##Attack,

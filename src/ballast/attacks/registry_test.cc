@@ -38,7 +38,8 @@ TEST(AttackRegistry, NamesEachAttackOnceAndSaysWhatItDoes) {
     EXPECT_TRUE(make_attack(entry->name).has_value()) << entry->name;
   }
   EXPECT_EQ(names, (std::set<std::string_view>{"none", "label-flip", "sign-flip", "little",
-                                               "empire", "gaussian", "zero", "scaled", "mimic"}));
+                                               "empire", "gaussian", "zero", "scaled", "mimic",
+                                               "min-max", "min-sum"}));
 }
 
 TEST(AttackRegistry, BuildsWhatTheNamePromises) {

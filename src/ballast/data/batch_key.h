@@ -23,6 +23,7 @@ enum class Purpose : std::uint32_t {
   kEvenSplit = 0xDA7A'0003,
   kDirichletShares = 0xDA7A'0004,
   kDirichletOrder = 0xDA7A'0005,
+  kHeldOut = 0xDA7A'0006,
 };
 
 inline Rng stream(Purpose purpose, const BatchKey& key) noexcept {

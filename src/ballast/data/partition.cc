@@ -130,9 +130,11 @@ Result<Partition> Partition::even_split(std::size_t sample_count, std::size_t wo
   std::iota(partition.order_.begin(), partition.order_.end(), 0u);
   Rng rng = stream(Purpose::kEvenSplit, {.seed = seed});
   shuffle(partition.order_, rng);
-  for (std::size_t w = 0; w <= worker_count; ++w) {
-    partition.begins_.push_back(sample_count / worker_count * w +
-                                std::min(w, sample_count % worker_count));
+  const auto begin = [&](std::size_t w) {
+    return sample_count / worker_count * w + std::min(w, sample_count % worker_count);
+  };
+  for (std::size_t w = 0; w < worker_count; ++w) {
+    partition.ranges_.push_back({.begin = begin(w), .end = begin(w + 1)});
   }
   return partition;
 }
@@ -163,24 +165,59 @@ Result<Partition> Partition::dirichlet(std::span<const int> labels,
 
 Partition Partition::from_parts(const std::vector<std::vector<std::uint32_t>>& parts) {
   Partition partition(0, parts.size());
-  partition.begins_.push_back(0);
   for (const Part& part : parts) {
+    const std::size_t begin = partition.order_.size();
     partition.order_.insert(partition.order_.end(), part.begin(), part.end());
-    partition.begins_.push_back(partition.order_.size());
+    partition.ranges_.push_back({.begin = begin, .end = partition.order_.size()});
   }
   partition.sample_count_ = partition.order_.size();
   return partition;
 }
 
+Result<Partition> Partition::held_out(std::size_t count, std::uint64_t seed) const {
+  BALLAST_TRY_STATUS(validate_counts(sample_count_, worker_count_ + 1));
+  if (count == 0 || count >= sample_count_) {
+    return invalid_argument(
+        fmt::format("{} of {} samples cannot be held out", count, sample_count_));
+  }
+  Part drawn(sample_count_);
+  std::iota(drawn.begin(), drawn.end(), 0u);
+  Rng rng = stream(Purpose::kHeldOut, {.seed = seed});
+  shuffle(drawn, rng);
+  drawn.resize(count);
+  std::vector<bool> is_held(sample_count_);
+  for (const std::uint32_t sample : drawn) is_held[sample] = true;
+
+  Partition partition(sample_count_, worker_count_ + 1);
+  // Workers that share everything go on sharing what is left.
+  const std::size_t owners = ranges_.empty() ? 1 : worker_count_;
+  for (std::size_t w = 0; w < owners; ++w) {
+    const std::size_t begin = partition.order_.size();
+    for (std::size_t i = 0; i < size(w); ++i) {
+      if (!is_held[sample(w, i)]) partition.order_.push_back(sample(w, i));
+    }
+    if (partition.order_.size() == begin) {
+      return invalid_argument(fmt::format(
+          "holding out {} of {} samples leaves worker {} without any", count, sample_count_, w));
+    }
+    partition.ranges_.push_back({.begin = begin, .end = partition.order_.size()});
+  }
+  partition.ranges_.resize(worker_count_, partition.ranges_.front());
+  partition.ranges_.push_back(
+      {.begin = partition.order_.size(), .end = partition.order_.size() + count});
+  partition.order_.insert(partition.order_.end(), drawn.begin(), drawn.end());
+  return partition;
+}
+
 std::size_t Partition::size(std::size_t worker) const noexcept {
   BALLAST_DCHECK(worker < worker_count_, "no such worker");
-  return begins_.empty() ? sample_count_ : begins_[worker + 1] - begins_[worker];
+  return ranges_.empty() ? sample_count_ : ranges_[worker].end - ranges_[worker].begin;
 }
 
 std::uint32_t Partition::sample(std::size_t worker, std::size_t position) const noexcept {
   BALLAST_DCHECK(position < size(worker), "no such sample");
-  return begins_.empty() ? static_cast<std::uint32_t>(position)
-                         : order_[begins_[worker] + position];
+  return ranges_.empty() ? static_cast<std::uint32_t>(position)
+                         : order_[ranges_[worker].begin + position];
 }
 
 }  // namespace ballast::data

@@ -36,6 +36,10 @@ class Partition {
   // one part. A worker left without samples takes one from the worker who then has most.
   static Result<Partition> dirichlet(std::span<const int> labels, const DirichletOptions& options);
 
+  // The same with one owner more, the last, whose `count` samples nobody else has: drawn at random
+  // and taken from those that had them. Refuses to leave anybody without a sample.
+  Result<Partition> held_out(std::size_t count, std::uint64_t seed) const;
+
   std::size_t sample_count() const noexcept { return sample_count_; }
   std::size_t worker_count() const noexcept { return worker_count_; }
 
@@ -52,9 +56,14 @@ class Partition {
 
   std::size_t sample_count_;
   std::size_t worker_count_;
-  // Empty when shared; else worker w owns order_[begins_[w]] .. order_[begins_[w + 1] - 1].
+  struct Range {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+
+  // Empty when shared; else worker w owns order_[begin] .. order_[end - 1] of ranges_[w].
   std::vector<std::uint32_t> order_;
-  std::vector<std::size_t> begins_;
+  std::vector<Range> ranges_;
 };
 
 }  // namespace ballast::data

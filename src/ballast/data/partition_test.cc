@@ -162,5 +162,35 @@ TEST(Partition, SaysHowManySamplesAreMissing) {
             std::string::npos);
 }
 
+TEST(Partition, HoldsSamplesOutThatNobodyElseHas) {
+  const auto shared = Partition::shared(100, 3).value();
+  const auto even = Partition::even_split(100, 3, 5).value();
+  for (const Partition* before : {&shared, &even}) {
+    const auto after = before->held_out(10, 7).value();
+    ASSERT_EQ(after.worker_count(), 4u);
+    EXPECT_EQ(after.sample_count(), 100u);
+    std::set<std::uint32_t> held;
+    for (std::size_t i = 0; i < after.size(3); ++i) held.insert(after.sample(3, i));
+    EXPECT_EQ(held.size(), 10u);
+    for (std::size_t w = 0; w < 3; ++w) {
+      std::set<std::uint32_t> expected;
+      for (std::size_t i = 0; i < before->size(w); ++i) {
+        if (!held.contains(before->sample(w, i))) expected.insert(before->sample(w, i));
+      }
+      std::set<std::uint32_t> left;
+      for (std::size_t i = 0; i < after.size(w); ++i) left.insert(after.sample(w, i));
+      EXPECT_EQ(left, expected);
+      EXPECT_EQ(left.size(), after.size(w));
+    }
+  }
+}
+
+TEST(Partition, RefusesToHoldOutWhatWouldLeaveAWorkerWithoutSamples) {
+  EXPECT_FALSE(Partition::shared(10, 2)->held_out(0, 1).has_value());
+  EXPECT_FALSE(Partition::shared(10, 2)->held_out(10, 1).has_value());
+  EXPECT_TRUE(Partition::shared(10, 2)->held_out(9, 1).has_value());
+  EXPECT_FALSE(Partition::even_split(10, 10, 1)->held_out(1, 1).has_value());
+}
+
 }  // namespace
 }  // namespace ballast::data

@@ -226,23 +226,31 @@ RunIdentity identity_of(const records::RunRecord& record, const server::Paramete
           .is_explained = options.explains};
 }
 
+// None where nothing is to be explained.
+Result<std::optional<Explainer>> make_explainer(const assembly::RunSpec& run,
+                                                const RunOptions& options) {
+  if (!options.explains) return std::nullopt;
+  if (run.method != "table") {
+    return unsupported(
+        fmt::format("only the rows of a table can be explained, and the method is {}", run.method));
+  }
+  return Explainer::make(run.rule, assembly::population(run));
+}
+
 }  // namespace
 
 Result<FinishedRun> run_one(const PlannedRun& planned, const assembly::Material& material,
                             const RunOptions& options) {
   const SteadyClock::time_point start = SteadyClock::now();
   const assembly::RunSpec& run = planned.run;
-  BALLAST_TRY(auto server, assembly::make_server(run, planned.seed, *material.model));
+  BALLAST_TRY(auto server, assembly::make_server(run, planned.seed, material));
   BALLAST_TRY(const auto training, assembly::training_data(run, planned.seed, material.data));
   BALLAST_TRY(const auto source, material.model->make_source(training));
   BALLAST_TRY(const auto evaluator, material.model->make_evaluator(material.data.test));
   BALLAST_TRY(const auto attack, assembly::make_run_attack(run));
   BALLAST_TRY(const auto arrivals, assembly::make_arrivals(run, planned.seed));
 
-  std::optional<Explainer> explainer;
-  if (options.explains) {
-    BALLAST_TRY(explainer, Explainer::make(run.rule, assembly::population(run)));
-  }
+  BALLAST_TRY(auto explainer, make_explainer(run, options));
 
   FinishedRun finished{.record = record_of(planned)};
   Recorder recorder(run, *material.model, *evaluator, explainer ? &*explainer : nullptr, options,

@@ -18,7 +18,7 @@ namespace {
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name_character(char c) {
-  return is_lower(c) || is_digit(c) || c == '_' || c == '-' || c == '^';
+  return is_lower(c) || is_digit(c) || c == '_' || c == '-' || c == '^' || c == '+';
 }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 

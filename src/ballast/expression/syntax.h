@@ -12,7 +12,7 @@
 //   expression = call { "&" call }
 //   call       = name [ "(" [ argument { "," argument } ] ")" ]
 //   argument   = [ name "=" ] ( number | expression )      keyed arguments come last, keys differ
-//   name       = a-z { a-z | 0-9 | "_" | "-" | "^" }
+//   name       = a-z { a-z | 0-9 | "_" | "-" | "^" | "+" }
 //   number     = [ "-" ] ( decimal | digits "/" digits )   for example 3, 0.4, 1e-8, 1/3
 //
 // Thread-safety: pure functions of values.

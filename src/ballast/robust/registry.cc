@@ -14,6 +14,13 @@ namespace ballast::robust {
   RULE(Krum)                \
   RULE(Multikrum)           \
   RULE(Mda)                 \
+  RULE(Meamed)              \
+  RULE(Bulyan)              \
+  RULE(Cge)                 \
+  RULE(Monna)               \
+  RULE(Cclip)               \
+  RULE(Clip)                \
+  RULE(Arc)                 \
   RULE(Nnm)                 \
   RULE(Bucketing)           \
   RULE(Unweighted)

@@ -44,7 +44,7 @@ struct AdmittedUpdate {
 struct Answer {
   enum class Kind : std::uint8_t {
     kNothing,    // accepted; the model stays where it is for now
-    kRefused,    // as if it had never come
+    kRefused,    // not counted; the model stays where it is
     kDirection,  // accepted, and the model is to move
   };
   Kind kind = Kind::kNothing;
@@ -120,7 +120,8 @@ class Method {
   // As one writes it in a specification, for example "table".
   virtual std::string description() const = 0;
 
-  // Takes an update in, or refuses it and changes nothing.
+  // Takes an update in, or refuses it. A refused update neither counts nor moves the model, but a
+  // method may remember that it came: a filter by quantiles needs what it refused as well.
   // Requires: a worker that exists; finite values, as many as the model has.
   virtual Answer on_update(const AdmittedUpdate& update) = 0;
 

@@ -179,9 +179,9 @@ Status TableMethod::check(MethodState& state,
   const NamedNumbers* const counts = state.find_numbers(kCounts);
   const NamedNumbers* const kept = state.find_numbers(kKept);
   const NamedNumbers* const revisions = state.find_numbers(kRevisions);
-  if (counts == nullptr || kept == nullptr || revisions == nullptr ||
+  if (state.numbers.size() != 3 || counts == nullptr || kept == nullptr || revisions == nullptr ||
       counts->values.size() > counts_.size() || kept->values.size() != counts->values.size() ||
-      revisions->values.size() != counts->values.size() + 1) {
+      revisions->values.size() != counts->values.size() + 1 || !is_count(revisions->values[0])) {
     return invalid_argument(
         fmt::format("the state is not one of a table with at most {} rows", counts_.size()));
   }

@@ -124,7 +124,7 @@ class ServerRun {
     admission.names = names_;
     admission.silence_max = options_.silence_max;
     BALLAST_TRY(auto server, assembly::make_server(
-                                 plan_.run(), plan_.planned.seed, *plan_.material.model, admission,
+                                 plan_.run(), plan_.planned.seed, plan_.material, admission,
                                  {.threads = options_.threads,
                                   .rows_min = std::max<std::size_t>(options_.workers_min, 1)}));
     BALLAST_TRY(CheckpointWriter checkpoints,

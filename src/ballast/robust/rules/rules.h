@@ -94,6 +94,73 @@ inline constexpr std::size_t kMdaRowsMax = 32;
 // Requires: 0 <= lambda < 1/2.
 RulePointer make_mda(double lambda);
 
+// meamed(LAMBDA): the mean around the median (Xie et al. 2018), in weighted form.
+//
+// In each coordinate: take the values nearest to the weighted median (ties by row number) until
+// their weights add up to (1 - LAMBDA) of the total, the last one in part, and average what was
+// taken by weight. With m equal weights and LAMBDA = f / m these are the m - f nearest values.
+//
+// Requires: 0 <= lambda < 1/2.
+RulePointer make_meamed(double lambda);
+
+// bulyan(LAMBDA): krum again and again, then the mean around the median (El Mhamdi et al. 2018), in
+// weighted form.
+//
+// Rows are chosen one after the other until their weight is (1 - 2 LAMBDA) W, the last in part:
+// each time the one of smallest score among those left. The score of row i is the sum of the
+// squared distances to its nearest rows among those left, each counted with its weight, until
+// weight L - LAMBDA W - s_i - W/m is counted (never less than W/m), L being the weight that is
+// left. Then in each coordinate the values of the chosen rows nearest to their median are averaged
+// by chosen weight, until weight (1 - 4 LAMBDA) W is reached, the last in part. With m equal
+// weights and LAMBDA = f / m these are m - 2 f rows, scores of the nearest m' - f - 2 of m' rows
+// left, and m - 4 f values. Ties are broken by row number.
+//
+// Requires: 0 <= lambda < 1/4.
+RulePointer make_bulyan(double lambda);
+
+// cge(LAMBDA): comparative gradient elimination (Gupta et al. 2021), in weighted form.
+//
+// Take the rows in order of their norms (ties by row number) until their weights add up to
+// (1 - LAMBDA) of the total, the last one in part, and average them by weight. With m equal weights
+// and LAMBDA = f / m these are the m - f shortest rows; the paper adds them up, which is another
+// step size.
+//
+// Requires: 0 <= lambda < 1/2.
+RulePointer make_cge(double lambda);
+
+// monna(LAMBDA, row=R): the mean of the rows nearest to row R (Farhadkhani et al. 2023), in
+// weighted form.
+//
+// R itself, then the others in order of their distance from it, until their weights add up to
+// (1 - LAMBDA) of the total, the last one in part. In the paper each peer trusts its own vector; a
+// server must have a row it trusts. Rows are counted among those that exist; the last one stands in
+// where there are fewer.
+//
+// Requires: 0 <= lambda < 1/2.
+RulePointer make_monna(double lambda, std::size_t row);
+
+// cclip(BASE, RADIUS, steps=N): centred clipping (Karimireddy et al. 2021), in weighted form.
+//
+// From v = BASE(rows), N times: v += sum_i s_i / W (x_i - v) min(1, RADIUS / |x_i - v|). The paper
+// starts at the result before, zero at first; a rule keeps nothing, so here a rule gives the start.
+//
+// Requires: radius > 0, steps >= 1.
+RulePointer make_cclip(RulePointer base, double radius, std::size_t steps);
+
+// clip(BASE, RADIUS): BASE on the rows x_i min(1, RADIUS / |x_i|), with the old weights.
+//
+// Requires: radius > 0.
+RulePointer make_clip(RulePointer base, double radius);
+
+// arc(BASE, LAMBDA): adaptive robust clipping (Allouah et al. 2025), in weighted form.
+//
+// clip(BASE, r), where r is the norm of the row at which the rows, shortest first (ties by row
+// number), reach the weight 1 - 2 LAMBDA (1 - LAMBDA) of the total. With m equal weights and
+// LAMBDA = f / m the floor(2 f (m - f) / m) longest rows are shortened to the length of the next.
+//
+// Requires: 0 <= lambda < 1/2.
+RulePointer make_arc(RulePointer base, double lambda);
+
 // nnm(BASE, LAMBDA): nearest-neighbour mixing (Allouah et al. 2023), in weighted form.
 //
 // Each row is replaced by the mean, by weight, of its nearest rows, itself included, until weight

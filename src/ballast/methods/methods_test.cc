@@ -1,0 +1,312 @@
+// Examples worked by hand, and what the papers say of their methods, in small.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ballast/methods/method_run_for_test.h"
+
+namespace ballast::methods {
+namespace {
+
+using server::Verdict;
+
+Verdict send(MethodRun& run, std::uint32_t worker, float value) {
+  return run.deliver(worker, {value}).outcome.verdict;
+}
+
+std::string error_of(const std::string& text, std::size_t workers = 7) {
+  const auto method = make_method(text, bowl_setting(workers, 2));
+  return method ? "" : method.error().message;
+}
+
+double figure(MethodRun& run, const std::string& name) {
+  for (const server::NamedNumber& number : run.server().method().figures()) {
+    if (number.name == name) return number.value;
+  }
+  ADD_FAILURE() << "no figure " << name;
+  return 0.0;
+}
+
+// v = (3, 4), of length 5.
+class FixedGradient final : public server::ServerGradient {
+ public:
+  Status gradient(std::span<const float>, std::uint64_t, std::span<float> out) override {
+    ++calls;
+    if (fails) return not_finite("a gradient that is not finite");
+    out[0] = 3.0f;
+    out[1] = 4.0f;
+    return {};
+  }
+  int calls = 0;
+  bool fails = false;
+};
+
+struct Trusted {
+  std::shared_ptr<FixedGradient> gradient = std::make_shared<FixedGradient>();
+  server::ParameterServer server;
+
+  explicit Trusted(const std::string& text) : server(make(text, gradient)) { server.on_join(0); }
+
+  static server::ParameterServer make(const std::string& text,
+                                      const std::shared_ptr<FixedGradient>& gradient) {
+    MethodSetting setting = bowl_setting(1, 2);
+    setting.server_gradient = gradient;
+    auto optimizer = optim::make_sgd_server<float>({.eta = kEta}, Floats(2)).value();
+    return server::ParameterServer::make(
+               {.worker_count = 1},
+               {.method = make_method(text, setting).value(), .optimizer = std::move(optimizer)})
+        .value();
+  }
+
+  Verdict send(const Floats& values) {
+    const auto ticket = server.state().senders[0].ticket.value();
+    return server.on_update({.worker = 0, .ticket = ticket, .values = values}).outcome.verdict;
+  }
+};
+
+TEST(Registry, DescribesAMethodByItsCanonicalText) {
+  const auto method = make_method("basgd( rule=cwtm(1/5),buffers=3 )", bowl_setting(7, 2)).value();
+  EXPECT_EQ(method->description(), "basgd(3, rule=cwtm(0.2))");
+}
+
+TEST(Registry, SaysWhatIsWrong) {
+  EXPECT_NE(error_of("basgt(3)").find("did you mean 'basgd'?"), std::string::npos);
+  EXPECT_NE(error_of("basgd(8)").find("8 buffers for 7 workers"), std::string::npos);
+  EXPECT_NE(error_of("basgd").find("buffers"), std::string::npos);
+  EXPECT_NE(error_of("kardam(2)", 6).find("needs more than 6 workers"), std::string::npos);
+  EXPECT_NE(error_of("throttle(1)").find("above 1"), std::string::npos);
+  MethodSetting setting = bowl_setting(3, 2);
+  setting.server_gradient = nullptr;
+  EXPECT_FALSE(make_method("zeno++", setting).has_value());
+  EXPECT_FALSE(make_method("aflguard", setting).has_value());
+}
+
+TEST(Asgd, EveryUpdateIsAStep) {
+  MethodRun run("asgd", 2, 1);
+  send(run, 0, 1.0f);
+  send(run, 1, -3.0f);
+  EXPECT_FLOAT_EQ(run.model()[0], 0.2f);
+}
+
+TEST(DelayAdaptive, ShortensTheStepOfALateUpdate) {
+  MethodRun run("delay-adaptive", 2, 1);
+  for (int i = 0; i < 3; ++i) send(run, 1, 1.0f);
+  send(run, 0, 3.0f);  // three versions late: 2/3 of a step
+  EXPECT_FLOAT_EQ(run.model()[0], -0.5f);
+  MethodRun inverse("delay-adaptive(inverse)", 2, 1);
+  for (int i = 0; i < 3; ++i) send(inverse, 1, 1.0f);
+  send(inverse, 0, 3.0f);
+  EXPECT_FLOAT_EQ(inverse.model()[0], -0.4f);
+  MethodRun drop("delay-adaptive(drop)", 2, 1);
+  for (int i = 0; i < 3; ++i) send(drop, 1, 1.0f);
+  EXPECT_EQ(send(drop, 0, 3.0f), Verdict::kFiltered);
+}
+
+TEST(Picky, RefusesWhatWasComputedFarAway) {
+  MethodRun run("picky(0.25)", 2, 1);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(send(run, 1, 1.0f), Verdict::kAccepted);
+  EXPECT_EQ(send(run, 0, 1.0f), Verdict::kFiltered);  // the model has moved by 0.3 since
+  EXPECT_EQ(send(run, 0, 1.0f), Verdict::kAccepted);  // it got the newest in return
+}
+
+TEST(Picky, TakesALostModelForAFarOne) {
+  MethodRun run("picky(100, history=2)", 2, 1);
+  send(run, 1, 1.0f);
+  send(run, 1, 1.0f);
+  EXPECT_EQ(send(run, 0, 1.0f), Verdict::kFiltered);
+}
+
+TEST(Fedbuff, StepsAlongTheMeanOfABufferAndDiscountsLateUpdates) {
+  MethodRun run("fedbuff(2)", 2, 1);
+  EXPECT_FALSE(run.deliver(0, {4.0f}).outcome.has_stepped);
+  EXPECT_TRUE(run.deliver(1, {2.0f}).outcome.has_stepped);
+  EXPECT_FLOAT_EQ(run.model()[0], -0.3f);
+  send(run, 1, 1.0f);
+  send(run, 0, 4.0f);  // one version late: 4 / sqrt(2)
+  EXPECT_FLOAT_EQ(run.model()[0], -0.3f - 0.05f * (1.0f + 4.0f / std::sqrt(2.0f)));
+}
+
+TEST(Throttle, RepeatsCountLessAndLess) {
+  MethodRun run("throttle(2, 1, 2)", 2, 1);
+  send(run, 0, 3.0f);  // the first: clipped to 1, counts 1/2
+  EXPECT_FLOAT_EQ(run.model()[0], -0.05f);
+  send(run, 0, 3.0f);  // clipped to 2, counts 1/2
+  EXPECT_FLOAT_EQ(run.model()[0], -0.15f);
+  send(run, 0, 3.0f);  // clipped to 2, counts 1/4
+  EXPECT_FLOAT_EQ(run.model()[0], -0.2f);
+  send(run, 1, -0.5f);  // the first of the other: counts 1/2, and the round is over
+  EXPECT_FLOAT_EQ(run.model()[0], -0.175f);
+  EXPECT_EQ(figure(run, "rounds"), 1.0);
+  EXPECT_EQ(send(run, 0, 1.0f), Verdict::kFiltered);  // computed before the round
+  send(run, 0, 3.0f);  // clipped to 1 around (1 - 0.5) / 2: 1.25, counts 1/2
+  EXPECT_FLOAT_EQ(run.model()[0], -0.2375f);
+}
+
+// The paper: in one round a worker moves the model by at most 1/n + 1/(q - 1) clipped lengths.
+TEST(Throttle, BoundsWhatOneWorkerCanDoInARound) {
+  MethodRun run("throttle(1.5, 1, 1)", 4, 1);
+  for (int i = 0; i < 500; ++i) send(run, 0, 1000.0f);
+  EXPECT_LE(-run.model()[0], kEta * (1.0 / 4 + 1.0 / 0.5) + 1e-6);
+  EXPECT_GE(-run.model()[0], kEta * (1.0 / 4 + 1.0 / 0.5) - 1e-4);
+}
+
+TEST(Throttle, DoesNotWaitForAWorkerThatLeft) {
+  MethodRun run("throttle", 3, 1);
+  send(run, 0, 1.0f);
+  send(run, 1, 1.0f);
+  EXPECT_EQ(figure(run, "rounds"), 0.0);
+  run.server().on_leave(2);
+  EXPECT_EQ(figure(run, "rounds"), 1.0);
+}
+
+// Four workers in turn, f = 1. All send 1 on the first model, at 0. The second time they stand at
+// -0.1, -0.2, -0.3 and -0.4, and what they send gives the coefficients 1, 2, 3 and 4: the third
+// smallest of four is the limit.
+TEST(Kardam, RefusesTheSteepestUpdate) {
+  MethodRun run("kardam(1, none, escape=0)", 4, 1);
+  for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(send(run, i, 1.0f), Verdict::kAccepted);
+  EXPECT_EQ(send(run, 0, 1.1f), Verdict::kAccepted);
+  EXPECT_EQ(send(run, 1, 1.4f), Verdict::kAccepted);
+  EXPECT_EQ(send(run, 2, 1.9f), Verdict::kAccepted);
+  EXPECT_EQ(send(run, 3, 2.6f), Verdict::kFiltered);
+  EXPECT_EQ(figure(run, "refused_lipschitz"), 1.0);
+}
+
+TEST(Kardam, AWorkerWaitsUntilTwoFOthersWereHeard) {
+  MethodRun run("kardam(1, escape=0)", 4, 1);
+  EXPECT_EQ(send(run, 0, 1.0f), Verdict::kAccepted);
+  EXPECT_EQ(send(run, 0, 1.0f), Verdict::kFiltered);
+  EXPECT_EQ(send(run, 1, 1.0f), Verdict::kAccepted);
+  EXPECT_EQ(send(run, 0, 1.0f), Verdict::kFiltered);
+  EXPECT_EQ(send(run, 2, 1.0f), Verdict::kAccepted);
+  EXPECT_EQ(send(run, 0, 1.0f), Verdict::kAccepted);
+}
+
+TEST(Kardam, EscapesAfterAsManyRefusalsAsThereAreWorkers) {
+  MethodRun run("kardam(1)", 4, 1);
+  EXPECT_EQ(send(run, 0, 1.0f), Verdict::kAccepted);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(send(run, 0, 1.0f), Verdict::kFiltered) << i;
+  EXPECT_EQ(send(run, 0, 1.0f), Verdict::kAccepted);
+  EXPECT_EQ(send(run, 0, 1.0f), Verdict::kFiltered);
+}
+
+TEST(Kardam, LateUpdatesCountLess) {
+  MethodRun run("kardam(0)", 3, 1);
+  for (const std::uint32_t worker : {0u, 1u, 2u}) send(run, worker, 1.0f);
+  EXPECT_FLOAT_EQ(run.model()[0], -0.1f * (1.0f + 1.0f / 2 + 1.0f / 3));
+}
+
+// With arrivals drawn evenly the sender is among the last 2f accepted with probability 2f/n, which
+// is why the filter refuses most updates when f is large (as BASGD's authors report).
+TEST(Kardam, TheFrequencyFilterRefusesTwoFOfNUpdates) {
+  constexpr std::uint32_t kWorkers = 10;
+  MethodRun run("kardam(3, escape=0)", kWorkers, 1);
+  int by_frequency = 0;
+  constexpr int kUpdates = 4000;
+  Rng rng(11);
+  for (int i = 0; i < kUpdates; ++i) {
+    send(run, static_cast<std::uint32_t>(rng.below(kWorkers)), 1.0f);
+  }
+  by_frequency = static_cast<int>(figure(run, "refused_frequency"));
+  const auto passed = kUpdates - static_cast<int>(figure(run, "refused_lipschitz"));
+  EXPECT_NEAR(static_cast<double>(by_frequency) / passed, 0.6, 0.05);
+}
+
+TEST(Basgd, AveragesInEachBufferAndThenOverThem) {
+  MethodRun run("basgd(2, mean)", 3, 1);
+  EXPECT_FALSE(run.deliver(0, {2.0f}).outcome.has_stepped);
+  EXPECT_FALSE(run.deliver(2, {4.0f}).outcome.has_stepped);  // shares the buffer of 0
+  EXPECT_TRUE(run.deliver(1, {5.0f}).outcome.has_stepped);
+  EXPECT_FLOAT_EQ(run.model()[0], -0.4f);  // ((2 + 4) / 2 + 5) / 2
+}
+
+TEST(Basgd, ReassignsTheWorkersThatWereHeard) {
+  MethodRun run("basgd(2, mean, reassign=2)", 4, 1);
+  for (const std::uint32_t worker : {0u, 2u, 0u}) send(run, worker, 1.0f);
+  EXPECT_EQ(run.server().model().version, 0u);
+  EXPECT_EQ(figure(run, "reassignments"), 1.0);
+  EXPECT_TRUE(run.deliver(2, {3.0f}).outcome.has_stepped);
+  EXPECT_FLOAT_EQ(run.model()[0], -0.2f);
+}
+
+TEST(Basgd, WithOneBufferAndTheMeanIsPlainAsgdToTheBit) {
+  MethodRun buffered("basgd(1, mean)");
+  MethodRun plain("asgd");
+  for (int i = 0; i < 300; ++i) {
+    buffered.deliver_next();
+    plain.deliver_next();
+    ASSERT_EQ(buffered.model(), plain.model()) << i;
+  }
+}
+
+// Without delays the control methods are plain ASGD.
+TEST(Controls, OfASingleWorkerArePlainAsgdToTheBit) {
+  for (const char* text : {"delay-adaptive", "fedbuff(1)", "picky(1)", "kardam(0)"}) {
+    MethodRun run(text, 1);
+    MethodRun plain("asgd", 1);
+    for (int i = 0; i < 50; ++i) {
+      run.deliver_next();
+      plain.deliver_next();
+      ASSERT_EQ(run.model(), plain.model()) << text << " " << i;
+    }
+  }
+}
+
+TEST(ZenoPlusPlus, GivesAnUpdateTheLengthOfItsOwnGradientAndScoresIt) {
+  Trusted trusted("zeno++(rho=0)");
+  EXPECT_EQ(trusted.send({0.0f, 1.0f}), Verdict::kAccepted);
+  EXPECT_FLOAT_EQ((*trusted.server.model().values)[1], -0.5f);
+  EXPECT_EQ(trusted.send({0.0f, -1.0f}), Verdict::kFiltered);
+  EXPECT_EQ(trusted.send({0.0f, 0.0f}), Verdict::kFiltered);
+  // 0.1 * 20 - 0.1 * 25 = -0.5, and -0.1 * 6 = -0.6.
+  EXPECT_EQ(Trusted("zeno++(rho=0.1)").send({0.0f, 1.0f}), Verdict::kFiltered);
+  EXPECT_EQ(Trusted("zeno++(rho=0.1, epsilon=6)").send({0.0f, 1.0f}), Verdict::kAccepted);
+}
+
+TEST(ZenoPlusPlus, ComputesItsGradientEverySoManyVersions) {
+  Trusted trusted("zeno++(every=3)");
+  for (int i = 0; i < 7; ++i) trusted.send({3.0f, 4.0f});
+  EXPECT_EQ(trusted.gradient->calls, 3);  // at versions 0, 3 and 6
+  for (int i = 0; i < 3; ++i) trusted.send({-3.0f, -4.0f});
+  EXPECT_EQ(trusted.gradient->calls, 3);
+  trusted.send({-3.0f, -4.0f});  // after three refusals in a row
+  EXPECT_EQ(trusted.gradient->calls, 4);
+}
+
+TEST(ZenoPlusPlus, WithoutAGradientOfItsOwnRefusesAndKeepsAnOldOne) {
+  Trusted trusted("zeno++(every=1)");
+  trusted.gradient->fails = true;
+  EXPECT_EQ(trusted.send({3.0f, 4.0f}), Verdict::kFiltered);
+  trusted.gradient->fails = false;
+  EXPECT_EQ(trusted.send({3.0f, 4.0f}), Verdict::kAccepted);
+  trusted.gradient->fails = true;
+  EXPECT_EQ(trusted.send({3.0f, 4.0f}), Verdict::kAccepted);
+}
+
+// The ball around (3, 4) of radius 5.
+TEST(Aflguard, AcceptsABallAroundItsOwnGradient) {
+  Trusted trusted("aflguard(radius=1)");
+  EXPECT_EQ(trusted.send({3.0f, 8.0f}), Verdict::kAccepted);
+  EXPECT_EQ(trusted.send({3.0f, -2.0f}), Verdict::kFiltered);
+  EXPECT_EQ(trusted.send({-3.0f, -4.0f}), Verdict::kFiltered);
+}
+
+// The papers of both: no update that points away from the server's gradient is applied.
+TEST(TrustedGradients, KeepTheLiarOut) {
+  for (const char* text : {"zeno++(every=1)", "aflguard(0.9, every=1)"}) {
+    MethodRun run(text);
+    std::uint64_t honest = 0;
+    std::uint64_t lies = 0;
+    for (int i = 0; i < 20; ++i) {  // far from the optimum, where gradients are no noise yet
+      const Delivery delivery = run.deliver_next();
+      if (delivery.outcome.verdict != Verdict::kAccepted) continue;
+      ++(delivery.worker == 0 ? lies : honest);
+    }
+    EXPECT_GT(honest, 5u) << text;
+    EXPECT_EQ(lies, 0u) << text;
+  }
+}
+
+}  // namespace
+}  // namespace ballast::methods
