@@ -109,7 +109,7 @@ TEST_F(CudaTest, WorksOnTheStreamThatItIsGiven) {
 }
 
 TEST_F(CudaTest, FindsMediansOfManyRows) {
-  for (const std::size_t count : {33u, 100u, 257u, 1024u, 1700u, 2100u}) {
+  for (const std::size_t count : {33u, 47u, 64u, 65u, 257u, 1024u, 1700u, 2100u}) {
     for (const Filling filling : kFillings) {
       for (const Weighting weighting : {Weighting::kSmallCounts, Weighting::kFractions}) {
         SCOPED_TRACE(testing::Message() << count << " rows, filling " << static_cast<int>(filling));
@@ -128,7 +128,7 @@ TEST_F(CudaTest, FindsMediansOfManyRows) {
 }
 
 TEST_F(CudaTest, TrimsMeansOfManyRows) {
-  for (const std::size_t count : {100u, 1024u, 2100u}) {
+  for (const std::size_t count : {40u, 64u, 100u, 1024u, 2100u}) {
     TestTable rows = make_table(Filling::kNormal, count, 45, count);
     const Weights weights = *Weights::make(make_weights(Weighting::kSquares, count, count));
     std::vector<float> expected(45);

@@ -17,7 +17,7 @@
 
 namespace ballast::kernels::cuda {
 
-inline constexpr unsigned kFewRows = 32;  // travel with the launch; more lie in device memory
+inline constexpr unsigned kFewRows = 64;  // travel with the launch; more lie in device memory
 inline constexpr unsigned kLanes = 32;
 
 struct Rows {
