@@ -30,8 +30,8 @@ share = 0.3
 attack = "sign-flip"
 weights = "f-cap(1, 0.25)"
 eta = 0.05
-updates = 400
-evaluate_every = 200
+updates = 200
+evaluate_every = 100
 seeds = [1]
 """
 
@@ -82,7 +82,7 @@ class GpuTrainTest(unittest.TestCase):
         self.assertEqual(on_cuda, self.train("cwmed", "cuda"))
 
     def test_sums_differ_in_their_last_digits_only(self):
-        for rule in ("mean", "cwtm(0.3)", "ctma(gm, 0.3)", "nnm(gm, 0.3)", "krum(0.3)"):
+        for rule in ("cwtm(0.3)", "ctma(gm, 0.3)", "nnm(gm, 0.3)"):
             with self.subTest(rule=rule):
                 on_cpu, on_cuda = self.train(rule, "cpu"), self.train(rule, "cuda")
                 self.assertAlmostEqual(on_cpu[0], on_cuda[0], delta=0.02)
