@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <vector>
 
 #include "ballast/base/aligned.h"
@@ -70,15 +71,23 @@ class Workload {
   std::size_t next_ = 0;
 };
 
-// Reads the whole table, as fast as this machine can: the finiteness check is a read and a maximum.
+// Reads the whole table, as fast as this machine can. In host memory the finiteness check is a read
+// and a maximum; a device is asked but once, for the norms of all rows.
+void read_all(const kernels::Table& table, const kernels::Backend& backend,
+              std::span<double> norms) {
+  if (table.host_row(0).empty()) return backend.squared_distances(table, nullptr, norms);
+  for (std::size_t i = 0; i < table.row_count(); ++i) {
+    if (!backend.all_finite(table, i)) return;
+  }
+}
+
 void time_reads(const Workload& work, const kernels::Backend& backend, std::vector<double>& times) {
   const auto table = backend.make_table(work.view().dim());
   table->borrow(work.view());
+  std::vector<double> norms(table->row_count());
   for (int read = 0; read < kStreamReads; ++read) {
     const double start = now_ms();
-    for (std::size_t i = 0; i < table->row_count(); ++i) {
-      if (!backend.all_finite(*table, i)) return;
-    }
+    read_all(*table, backend, norms);
     times.push_back(now_ms() - start);
   }
 }
@@ -109,14 +118,16 @@ std::vector<double> time_full(const robust::Rule& rule, Workload& work,
     const double start = now_ms();
     if (!table->put(row, {work.row(row)})) return 0.0;
     robust::aggregate_unchecked(rule, *table, weights, *out, backend, workspace, {}, report);
+    backend.finish();
     return now_ms() - start;
   });
 }
 
 Result<std::vector<double>> time_incremental(robust::RulePointer rule, BenchMode mode,
-                                             Workload& work, const BenchSize& size) {
-  robust::RowTable table(std::move(rule), kernels::make_cpu_backend(size.threads), size.rows,
-                         size.dim);
+                                             Workload& work,
+                                             const std::shared_ptr<const kernels::Backend>& backend,
+                                             const BenchSize& size) {
+  robust::RowTable table(std::move(rule), backend, size.rows, size.dim);
   for (std::size_t i = 0; i < size.rows; ++i) {
     BALLAST_TRY_STATUS(table.put(i, work.view().row(i), work.counts()[i]));
   }
@@ -126,6 +137,7 @@ Result<std::vector<double>> time_incremental(robust::RulePointer rule, BenchMode
     const double start = now_ms();
     const bool is_done = table.put(row, work.view().row(row), work.counts()[row]).has_value() &&
                          table.aggregate().has_value();
+    backend->finish();
     return is_done ? now_ms() - start : 0.0;
   });
 }
@@ -147,7 +159,8 @@ std::string_view to_string(BenchMode mode) noexcept {
 Result<BenchResult> bench_rule(std::string_view text, BenchMode mode, const BenchSize& size) {
   BALLAST_TRY(robust::RulePointer rule, robust::parse_rule(text));
   BALLAST_TRY_STATUS(rule->check_row_count(size.rows));
-  const auto backend = kernels::make_cpu_backend(size.threads);
+  BALLAST_TRY(const std::shared_ptr<const kernels::Backend> backend,
+              kernels::make_backend(size.device, size.threads));
   Workload work(size);
   std::vector<double> reads, calls;
   time_reads(work, *backend, reads);
@@ -156,7 +169,7 @@ Result<BenchResult> bench_rule(std::string_view text, BenchMode mode, const Benc
   if (mode == BenchMode::kFull) {
     calls = time_full(*rule, work, *backend, size);
   } else {
-    BALLAST_TRY(calls, time_incremental(std::move(rule), mode, work, size));
+    BALLAST_TRY(calls, time_incremental(std::move(rule), mode, work, backend, size));
   }
   time_reads(work, *backend, reads);
   return BenchResult{lower_quartile(calls), lower_quartile(reads)};

@@ -3,6 +3,7 @@
 // the same run.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "ballast/base/error.h"
@@ -23,6 +24,7 @@ struct BenchSize {
   std::size_t rows = 17;
   std::size_t dim = 1'000'000;
   std::size_t threads = 1;
+  std::string device = "cpu";
 };
 
 struct BenchResult {
@@ -31,7 +33,8 @@ struct BenchResult {
   double ratio() const noexcept { return call_ms / stream_ms; }
 };
 
-// Measures the rule that the text names in one mode. Both times are lower quartiles over repeated
+// Measures the rule that the text names in one mode. New rows come from the host's memory, and a
+// call ends when the device has its result. Both times are lower quartiles over repeated
 // calls; the reads are made before and after the calls, so that a slow phase of the machine touches
 // both.
 Result<BenchResult> bench_rule(std::string_view text, BenchMode mode, const BenchSize& size);

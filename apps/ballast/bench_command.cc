@@ -6,6 +6,7 @@
 
 #include "apps/ballast/bench.h"
 #include "apps/ballast/commands.h"
+#include "ballast/kernels/backend.h"
 #include "ballast/robust/registry.h"
 
 namespace ballast::apps {
@@ -49,14 +50,10 @@ Result<std::vector<std::string>> checked_rules(const BenchFlags& flags) {
 
 std::string describe_json(const std::string& rule, BenchMode mode, const BenchSize& size,
                           const BenchResult& result) {
-  const nlohmann::ordered_json line = {{"rule", rule},
-                                       {"mode", to_string(mode)},
-                                       {"rows", size.rows},
-                                       {"dim", size.dim},
-                                       {"threads", size.threads},
-                                       {"ms", result.call_ms},
-                                       {"stream_ms", result.stream_ms},
-                                       {"ratio", result.ratio()}};
+  const nlohmann::ordered_json line = {
+      {"rule", rule},         {"mode", to_string(mode)},       {"rows", size.rows},
+      {"dim", size.dim},      {"device", size.device},         {"threads", size.threads},
+      {"ms", result.call_ms}, {"stream_ms", result.stream_ms}, {"ratio", result.ratio()}};
   return line.dump() + "\n";
 }
 
@@ -67,15 +64,18 @@ std::string describe(const std::string& rule, std::size_t rule_width, BenchMode 
 }
 
 std::string table_head(const BenchSize& size, std::size_t rule_width) {
+  const std::string where =
+      size.device == "cpu" ? fmt::format("{} thread{}", size.threads, size.threads == 1 ? "" : "s")
+                           : fmt::format("device {}", size.device);
   return fmt::format(
-      "{} rows x {} values, {} thread{}; ratio = ms / one streaming read of the table\n\n"
+      "{} rows x {} values, {}; ratio = ms / one streaming read of the table\n\n"
       "{:<{}}  {:<9}{:>9}{:>11}{:>8}\n",
-      size.rows, size.dim, size.threads, size.threads == 1 ? "" : "s", "rule", rule_width, "mode",
-      "ms", "stream ms", "ratio");
+      size.rows, size.dim, where, "rule", rule_width, "mode", "ms", "stream ms", "ratio");
 }
 
 Status run_bench(const BenchFlags& flags) {
   BALLAST_TRY(const std::vector<std::string> rules, checked_rules(flags));
+  BALLAST_TRY_STATUS(kernels::make_backend(flags.size.device, flags.size.threads));
   const std::size_t width = std::ranges::max(rules, {}, &std::string::size).size();
   if (!flags.as_json) BALLAST_TRY_STATUS(print(table_head(flags.size, width)));
   for (const std::string& rule : rules) {
@@ -102,6 +102,12 @@ void add_bench_command(CLI::App& app, Action& action) {
   command->add_option("--rules", flags->rules, "Rules, separated by commas")->capture_default_str();
   command->add_option("--threads", flags->size.threads, "Threads")
       ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--device", flags->size.device,
+                   "cpu (fast), reference (plain, double precision) or cuda (a plugin)")
+      ->check(CLI::IsMember(
+          std::vector<std::string>(kernels::kDevices.begin(), kernels::kDevices.end())))
       ->capture_default_str();
   command->add_flag("--json", flags->as_json, "One JSON object per line");
   command->footer(

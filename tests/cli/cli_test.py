@@ -398,12 +398,15 @@ class TextTest(ProgramTest):
         self.assertEqual([(line["rule"], line["mode"]) for line in lines],
                          [(rule, mode) for rule in rules for mode in ("full", "noisy", "settled")])
         for line in lines:
-            self.assertEqual(list(line), ["rule", "mode", "rows", "dim", "threads", "ms",
+            self.assertEqual(list(line), ["rule", "mode", "rows", "dim", "device", "threads", "ms",
                                           "stream_ms", "ratio"])
             self.assertEqual((line["rows"], line["dim"], line["threads"]), (5, 2000, 1))
+            self.assertEqual(line["device"], "cpu")
             self.assertGreater(line["ms"], 0)
             self.assertGreater(line["stream_ms"], 0)
             self.assertAlmostEqual(line["ratio"], line["ms"] / line["stream_ms"])
+        self.assertIn("device reference;", self.say("bench", "--rows", 3, "--dim", 100, "--rules",
+                                                    "mean", "--device", "reference"))
 
     def test_a_full_disk_behind_standard_output_is_an_error(self):
         for argument in ("list", "--help", "--version"):

@@ -178,7 +178,7 @@ BALLAST_COLUMN bool follow(Standing<std::uint32_t>& s, float old_value, float ne
   return side(s, total) == Side::kHere;
 }
 
-// ---- up to 32 rows: a sorting network in registers
+// ---- few rows: a sorting network in registers
 
 // A tag is a value whose last bits are replaced by the number of its row, so that an exchange is a
 // minimum and a maximum and weights need not travel along.
@@ -212,15 +212,23 @@ BALLAST_COLUMN void exchange(float* tags) {
 #endif
 }
 
-template <unsigned kRows, std::size_t... kIndex>
-BALLAST_COLUMN void sort_tags([[maybe_unused]] float* tags, std::index_sequence<kIndex...>) {
+template <unsigned kRows, std::size_t kFirst, std::size_t... kIndex>
+BALLAST_COLUMN void exchange_some([[maybe_unused]] float* tags, std::index_sequence<kIndex...>) {
   [[maybe_unused]] constexpr auto kNetwork = cpu::make_network<kRows>();
-  (exchange<kNetwork[kIndex].low, kNetwork[kIndex].high>(tags), ...);
+  (exchange<kNetwork[kFirst + kIndex].low, kNetwork[kFirst + kIndex].high>(tags), ...);
 }
-template <unsigned kRows>
+template <unsigned kRows, std::size_t kFirst = 0>
 BALLAST_COLUMN void sort_tags(float* tags) {
-  sort_tags<kRows>(tags, std::make_index_sequence<cpu::exchange_count(kRows)>());
+  constexpr std::size_t kAtOnce = 128;  // compilers limit the length of an expression
+  constexpr std::size_t kLeft = cpu::exchange_count(kRows) - kFirst;
+  exchange_some<kRows, kFirst>(tags,
+                               std::make_index_sequence<(kLeft < kAtOnce ? kLeft : kAtOnce)>());
+  if constexpr (kLeft > kAtOnce) sort_tags<kRows, kFirst + kAtOnce>(tags);
 }
+
+// A sort of more rows than there are takes this for the missing ones, with weight 0 and numbers
+// behind the others: it comes last, and adds nothing.
+inline constexpr float kNoRow = std::numeric_limits<float>::max();
 
 // The ranks at which the weight of the sorted rows can reach a threshold: more rows than `first`
 // are always needed, and `last` always suffice.

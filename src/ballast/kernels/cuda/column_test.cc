@@ -122,6 +122,31 @@ TEST(Column, SortsFewRowsInRegisters) {
   expect_sorted_median<9>();
   expect_sorted_median<17>();
   expect_sorted_median<32>();
+  expect_sorted_median<64>();
+}
+
+// A sort of 64 with rows that there are not.
+TEST(Column, SortsWithRowsMissing) {
+  constexpr unsigned kPlaces = 64;
+  for (const unsigned count : {1u, 33u, 48u, 63u}) {
+    for_each_column(count, [&](auto column, auto weight, const Weights& weights, std::size_t j,
+                               TestTable& rows) {
+      if (!weights.is_narrow()) return;
+      const auto padded = [&](unsigned i) { return i < count ? column(i) : kNoRow; };
+      const auto narrow = [&](unsigned i) {
+        return i < count ? static_cast<std::uint32_t>(weight(i)) : 0u;
+      };
+      const auto total = static_cast<std::uint32_t>(weights.total());
+      float tags[kPlaces];
+      for (unsigned i = 0; i < kPlaces; ++i) tags[i] = make_tag<kPlaces>(padded(i), i);
+      sort_tags<kPlaces>(tags);
+      const auto s = reach<kPlaces>(tags, padded, narrow, total - total / 2, {0, count - 1});
+      ASSERT_EQ(bits(median_at(padded, narrow, kPlaces, total, s)),
+                bits(reference_median(rows, weights, j)));
+      const auto last = reach<kPlaces>(tags, padded, narrow, total, {0, count - 1});
+      ASSERT_EQ(last.below + last.at, total);
+    });
+  }
 }
 
 // Values that agree in all but their last bits, which tags leave open, and zeros of both signs.

@@ -16,6 +16,9 @@
 namespace ballast::kernels::cuda {
 
 class CudaTable final : public Table {
+  static constexpr unsigned kSortsBetweenMin = 8;
+  static constexpr unsigned kSortsBetweenMax = 256;
+
  public:
   CudaTable(DevicePointer device, std::size_t dim) : device_(std::move(device)), dim_(dim) {}
 
@@ -52,7 +55,11 @@ class CudaTable final : public Table {
  private:
   bool take(const Incoming& row);
   void make_room(std::size_t row_count);
+  void make_median();
   bool is_followed(const Weights& weights) const noexcept;
+  void follow(const Weights& weights, const MedianPlaces& places);
+  void judge_following() noexcept;
+  void sort(const Weights& weights, const MedianPlaces& places);
 
   DevicePointer device_;
   std::size_t dim_;
@@ -64,8 +71,15 @@ class CudaTable final : public Table {
   std::unique_ptr<CudaVector> median_;
   DeviceArray<std::uint32_t> below_, at_;
   Weights weights_;  // of that median
+  bool has_median_ = false;
   bool has_standing_ = false;
   bool is_borrowed_ = false;
+  // Whether following pays, as host::MedianFollower asks it: how many columns of a sample were
+  // searched the last time, and how often to sort before following is tried again.
+  std::unique_ptr<SharedNumbers> searched_;
+  std::size_t sampled_ = 0;  // columns; 0: nothing to judge
+  unsigned sorts_left_ = 0;
+  unsigned sorts_between_ = kSortsBetweenMin;
 
   std::size_t partial_room_ = 0;
   mutable Mirror rows_on_device_, units_on_device_, coefficients_on_device_, place_on_device_;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <new>
 #include <numeric>
 #include <utility>
 
@@ -108,7 +109,7 @@ TEST_F(CudaTest, WorksOnTheStreamThatItIsGiven) {
 }
 
 TEST_F(CudaTest, FindsMediansOfManyRows) {
-  for (const std::size_t count : {33u, 100u, 257u, 1024u, 1700u, 2100u}) {
+  for (const std::size_t count : {33u, 47u, 64u, 65u, 257u, 1024u, 1700u, 2100u}) {
     for (const Filling filling : kFillings) {
       for (const Weighting weighting : {Weighting::kSmallCounts, Weighting::kFractions}) {
         SCOPED_TRACE(testing::Message() << count << " rows, filling " << static_cast<int>(filling));
@@ -127,7 +128,7 @@ TEST_F(CudaTest, FindsMediansOfManyRows) {
 }
 
 TEST_F(CudaTest, TrimsMeansOfManyRows) {
-  for (const std::size_t count : {100u, 1024u, 2100u}) {
+  for (const std::size_t count : {40u, 64u, 100u, 1024u, 2100u}) {
     TestTable rows = make_table(Filling::kNormal, count, 45, count);
     const Weights weights = *Weights::make(make_weights(Weighting::kSquares, count, count));
     std::vector<float> expected(45);
@@ -167,16 +168,18 @@ TEST_F(CudaTest, MultipliesAndMixesManyRows) {
   for (std::size_t j = 0; j < kDim; ++j) ASSERT_NEAR(mixed[j], actual[j], 1e-2);
 }
 
-// One row replaced at a time, as a server does it, with long and short tables.
+// One row replaced at a time, as a server does it, with long and short tables. While much changes
+// a sort is faster, and for some time nothing is remembered; then little changes.
 TEST_F(CudaTest, FollowsMediansOfLongAndOfManyRows) {
-  for (const auto& [count, dim] : {std::pair{17u, 20011u}, {32u, 5000u}, {300u, 900u}}) {
+  for (const auto& [count, dim] :
+       {std::pair{17u, 20011u}, {32u, 5000u}, {50u, 5000u}, {300u, 900u}}) {
     SCOPED_TRACE(testing::Message() << count << " x " << dim);
     TestTable rows = make_table(Filling::kNormal, count, dim, 5);
     const auto table = own_rows(*backend_, rows);
     std::vector<std::uint64_t> counts(count);
     for (std::size_t i = 0; i < count; ++i) counts[i] = 10 * (i + 1) + 1;
     Rng rng(5);
-    for (int step = 0; step < 24; ++step) {
+    for (int step = 0; step < 48; ++step) {
       const std::size_t row = rng.below(count);
       const double keep = step < 12 ? 0.75 : 1.0, add = step < 12 ? 0.66 : 0.01;
       for (float& x : rows[row]) x = static_cast<float>(keep * x + add * rng.normal());
@@ -190,6 +193,16 @@ TEST_F(CudaTest, FollowsMediansOfLongAndOfManyRows) {
       if (HasFatalFailure()) return;
     }
   }
+}
+
+TEST_F(CudaTest, SaysThatItsMemoryIsAtAnEndAndGoesOn) {
+  constexpr std::size_t kTooMuch = std::size_t{1} << 42;
+  EXPECT_THROW((void)backend_->make_vector(kTooMuch), std::bad_alloc);
+  const TestTable rows = make_table(Filling::kNormal, 3, 100, 8);
+  const auto table = own_rows(*backend_, rows);
+  const auto out = backend_->make_vector(100);
+  backend_->combine(*table, std::vector{0.0, 1.0, 0.0}, *out);
+  expect_same_bits(rows[1], values_of(*out));
 }
 
 }  // namespace

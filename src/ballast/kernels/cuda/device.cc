@@ -25,6 +25,38 @@ void check(cudaError_t error, const char* what) {
   check_failed("a call of CUDA succeeds", __FILE__, __LINE__, message.c_str());
 }
 
+namespace {
+
+void* taken(cudaError_t error, void* memory, const char* what) {
+  if (error == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();  // which would else be taken for one of the next kernel
+    throw OutOfDeviceMemory();
+  }
+  check(error, what);
+  return memory;
+}
+
+}  // namespace
+
+void* take_device_memory(std::size_t bytes) {
+  void* memory = nullptr;
+  if (bytes == 0) return memory;
+  const cudaError_t error = cudaMalloc(&memory, bytes);
+  return taken(error, memory, "take memory of the device");
+}
+
+void* take_shared_memory(std::size_t bytes) {
+  void* memory = nullptr;
+  if (bytes == 0) return memory;
+  const cudaError_t error = cudaHostAlloc(&memory, bytes, cudaHostAllocDefault);
+  return taken(error, memory, "take memory that host and device share");
+}
+
+SharedNumbers::SharedNumbers(std::size_t size)
+    : memory_(static_cast<std::uint32_t*>(take_shared_memory(size * sizeof(std::uint32_t)))) {
+  std::fill_n(memory_.get(), size, 0u);
+}
+
 Result<DevicePointer> Device::open() {
   static std::mutex mutex;
   static std::weak_ptr<Device> shared;
@@ -49,7 +81,10 @@ Result<DevicePointer> Device::open() {
   check(cudaStreamCreateWithFlags(&device->own_stream_, cudaStreamNonBlocking), "make a stream");
   check(cudaEventCreateWithFlags(&device->switched_, cudaEventDisableTiming), "make an event");
   void* is_bad = nullptr;
-  check(cudaHostAlloc(&is_bad, sizeof(std::uint32_t), cudaHostAllocDefault), "take host memory");
+  if (const cudaError_t error = cudaHostAlloc(&is_bad, sizeof(std::uint32_t), cudaHostAllocDefault);
+      error != cudaSuccess) {
+    return no_device(error);
+  }
   device->is_bad_ = static_cast<std::uint32_t*>(is_bad);
   device->stream_ = device->own_stream_;
   shared = device;
@@ -77,9 +112,8 @@ void Device::use_stream(cudaStream_t stream) {
 std::span<double> Device::facts(std::size_t count) {
   if (count > facts_size_) {
     finish();
+    void* const memory = take_shared_memory(count * sizeof(double));
     cudaFreeHost(facts_);
-    void* memory = nullptr;
-    check(cudaHostAlloc(&memory, count * sizeof(double), cudaHostAllocDefault), "take host memory");
     facts_ = static_cast<double*>(memory);
     facts_size_ = count;
   }
@@ -89,9 +123,8 @@ std::span<double> Device::facts(std::size_t count) {
 double* Device::partial(std::size_t count) {
   if (count > partial_size_) {
     finish();
+    void* const memory = take_device_memory(count * sizeof(double));
     cudaFree(partial_);
-    void* memory = nullptr;
-    check(cudaMalloc(&memory, count * sizeof(double)), "take memory of the device");
     partial_ = static_cast<double*>(memory);
     partial_size_ = count;
   }
@@ -106,7 +139,8 @@ bool is_on_device(const void* pointer) {
 
 void Mirror::reserve(std::size_t size) {
   if (size <= words_.size()) return;
-  words_ = DeviceArray<std::uint64_t>(std::max(size, 2 * words_.size()));
+  DeviceArray<std::uint64_t> larger(std::max(size, 2 * words_.size()));
+  words_ = std::move(larger);
   before_.clear();
   before_.reserve(words_.size());
 }

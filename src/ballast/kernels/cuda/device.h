@@ -3,8 +3,9 @@
 // tables, vectors and backends is queued on one stream, in the order of the calls, so that they may
 // use each other's.
 //
-// A failing call of CUDA after the device was opened (a lost device, no memory left) ends the
-// program with CUDA's words, as running out of host memory does.
+// Where the device has no memory left a call throws OutOfDeviceMemory, as the host's would, and
+// tables and vectors are as they were. Any other failing call of CUDA after the device was opened,
+// such as a lost device, ends the program with CUDA's words.
 //
 // Thread-safety: whoever queues work or looks at what lies here holds a Turn.
 
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <span>
 #include <utility>
 #include <vector>
@@ -24,6 +26,16 @@ namespace ballast::kernels::cuda {
 
 // Ends the program if a call of CUDA failed.
 void check(cudaError_t error, const char* what);
+
+class OutOfDeviceMemory final : public std::bad_alloc {
+ public:
+  const char* what() const noexcept override { return "the CUDA device has not enough memory"; }
+};
+
+// Memory of the device, or of the host where the device can read and write it. Never null but for 0
+// bytes. Throws OutOfDeviceMemory.
+void* take_device_memory(std::size_t bytes);
+void* take_shared_memory(std::size_t bytes);
 
 class Device {
  public:
@@ -84,9 +96,7 @@ class DeviceArray {
  public:
   DeviceArray() = default;
   explicit DeviceArray(std::size_t size) : size_(size) {
-    void* memory = nullptr;
-    if (size > 0) check(cudaMalloc(&memory, size * sizeof(T)), "take memory of the device");
-    memory_.reset(static_cast<T*>(memory));
+    memory_.reset(static_cast<T*>(take_device_memory(size * sizeof(T))));
   }
   T* data() const noexcept { return memory_.get(); }
   std::size_t size() const noexcept { return size_; }
@@ -98,6 +108,19 @@ class DeviceArray {
   };
   std::unique_ptr<T, Free> memory_;
   std::size_t size_ = 0;
+};
+
+// Numbers in memory of the host that the device writes to; zeros at first.
+class SharedNumbers {
+ public:
+  explicit SharedNumbers(std::size_t size);
+  std::uint32_t* data() const noexcept { return memory_.get(); }
+
+ private:
+  struct Free {
+    void operator()(std::uint32_t* memory) const noexcept { cudaFreeHost(memory); }
+  };
+  std::unique_ptr<std::uint32_t, Free> memory_;
 };
 
 // Whether the pointer is one to memory of the device.

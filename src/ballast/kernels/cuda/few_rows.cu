@@ -1,5 +1,6 @@
-// Medians and trimmed means of up to 32 rows: a thread sorts a column in its registers. The exact
-// values stay beside it in shared memory, where a thread reads the row that the sort found.
+// Medians and trimmed means of up to 64 rows: a thread sorts a column in its registers. The exact
+// values stay beside it in shared memory, where a thread reads the row that the sort found. There
+// is a kernel for each number of rows up to 32 and one for those beyond.
 
 #include "ballast/kernels/cuda/launch.h"
 
@@ -8,6 +9,8 @@ namespace {
 
 constexpr unsigned kThreads = 128;
 constexpr unsigned kBlocksMax = 16384;
+constexpr unsigned kExactRows = 32;
+constexpr unsigned blocks_of_sm(unsigned rows) { return rows > 32 ? 5 : rows > 24 ? 6 : 8; }
 
 // The values of a thread's column; rows of shared memory are one value per thread, so that threads
 // never wait for each other's banks.
@@ -25,7 +28,9 @@ struct SharedUnits {
 template <unsigned kRows>
 __device__ void load_column(const Rows& rows, std::size_t j, float* exact, float* tags) {
 #pragma unroll
-  for (unsigned i = 0; i < kRows; ++i) tags[i] = __ldcs(rows.few[i] + j);
+  for (unsigned i = 0; i < kRows; ++i) {
+    tags[i] = kRows <= kExactRows || i < rows.count ? __ldcs(rows.few[i] + j) : kNoRow;
+  }
 #pragma unroll
   for (unsigned i = 0; i < kRows; ++i) {
     exact[i * kThreads] = tags[i];
@@ -35,12 +40,12 @@ __device__ void load_column(const Rows& rows, std::size_t j, float* exact, float
 }
 
 template <unsigned kRows>
-__global__ void __launch_bounds__(kThreads, kRows > 24 ? 6 : 8)
+__global__ void __launch_bounds__(kThreads, blocks_of_sm(kRows))
     median_kernel(const __grid_constant__ Rows rows, const __grid_constant__ Units units,
                   const RankRange ranks, const MedianPlaces out) {
   __shared__ float values[kRows * kThreads];
   __shared__ std::uint32_t shared_units[kFewRows];
-  if (threadIdx.x < kRows) shared_units[threadIdx.x] = units.few[threadIdx.x];
+  if (threadIdx.x < kRows) shared_units[threadIdx.x] = units.few[threadIdx.x];  // 0: no row
   __syncthreads();
   const SharedColumn column{values + threadIdx.x};
   const SharedUnits weight{shared_units};
@@ -60,14 +65,14 @@ __global__ void __launch_bounds__(kThreads, kRows > 24 ? 6 : 8)
 }
 
 template <unsigned kRows>
-__global__ void __launch_bounds__(kThreads, kRows > 24 ? 6 : 8)
+__global__ void __launch_bounds__(kThreads, blocks_of_sm(kRows))
     trimmed_mean_kernel(const __grid_constant__ Rows rows, const __grid_constant__ Units units,
                         const RankRange low_ranks, const RankRange high_ranks, const Cuts cuts,
                         const std::uint32_t low_threshold, const std::uint32_t high_threshold,
                         float* __restrict__ out) {
   __shared__ float values[kRows * kThreads];
   __shared__ std::uint32_t shared_units[kFewRows];
-  if (threadIdx.x < kRows) shared_units[threadIdx.x] = units.few[threadIdx.x];
+  if (threadIdx.x < kRows) shared_units[threadIdx.x] = units.few[threadIdx.x];  // 0: no row
   __syncthreads();
   const SharedColumn column{values + threadIdx.x};
   const SharedUnits weight{shared_units};
@@ -87,14 +92,15 @@ unsigned blocks_for(std::size_t dim) {
   return static_cast<unsigned>(blocks < kBlocksMax ? blocks : kBlocksMax);
 }
 
-// Calls run with the number of rows as a constant.
+// Calls run with the number of rows, or one above, as a constant.
 template <typename Run, std::size_t... kIndex>
 void with_row_count(unsigned count, const Run& run, std::index_sequence<kIndex...>) {
   ((count == kIndex + 1 ? run(std::integral_constant<unsigned, kIndex + 1>()) : void()), ...);
 }
 template <typename Run>
 void with_row_count(unsigned count, const Run& run) {
-  with_row_count(count, run, std::make_index_sequence<kFewRows>());
+  if (count > kExactRows) return run(std::integral_constant<unsigned, kFewRows>());
+  with_row_count(count, run, std::make_index_sequence<kExactRows>());
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ struct DeviceUnits {
 
 __global__ void __launch_bounds__(kThreads)
     follow_kernel(const __grid_constant__ Rows rows, const __grid_constant__ Units units,
-                  const RowReplacement row, const MedianPlaces places) {
+                  const RowReplacement row, const MedianPlaces places, const unsigned sample_step,
+                  std::uint32_t* searched) {
   __shared__ unsigned open[kOfBlock];  // columns of this block to search
   __shared__ unsigned open_count;
   __shared__ std::uint32_t few[kFewRows];
@@ -49,6 +50,9 @@ __global__ void __launch_bounds__(kThreads)
     if (s.at != before.at) places.at[j] = s.at;
   }
   __syncthreads();
+  if (threadIdx.x == 0 && blockIdx.x % sample_step == 0) {
+    searched[blockIdx.x / sample_step] = open_count;
+  }
   const DeviceUnits weight{few, units.many};
   for (unsigned k = threadIdx.x; k < open_count; k += kThreads) {
     const std::size_t j = start + open[k];
@@ -67,10 +71,14 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-void follow_median(const Rows& rows, const Units& units, const RowReplacement& replacement,
-                   const MedianPlaces& places, cudaStream_t stream) {
+std::size_t follow_median(const Rows& rows, const Units& units, const RowReplacement& replacement,
+                          const MedianPlaces& places, std::uint32_t* searched,
+                          cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>((rows.dim + kOfBlock - 1) / kOfBlock);
-  follow_kernel<<<blocks, kThreads, 0, stream>>>(rows, units, replacement, places);
+  const unsigned step = (blocks + kSampleMax - 1) / kSampleMax;
+  follow_kernel<<<blocks, kThreads, 0, stream>>>(rows, units, replacement, places, step, searched);
+  const std::size_t sampled = std::size_t{(blocks + step - 1) / step} * kOfBlock;
+  return sampled < rows.dim ? sampled : rows.dim;
 }
 
 }  // namespace ballast::kernels::cuda

@@ -17,7 +17,7 @@
 
 namespace ballast::kernels::cuda {
 
-inline constexpr unsigned kFewRows = 32;  // travel with the launch; more lie in device memory
+inline constexpr unsigned kFewRows = 64;  // travel with the launch; more lie in device memory
 inline constexpr unsigned kLanes = 32;
 
 struct Rows {
@@ -60,14 +60,17 @@ void median_of_many(const Rows& rows, const Units& units, const MedianPlaces& ou
 void trimmed_mean_of_many(const Rows& rows, const Units& units, const Cuts& cuts, float* out,
                           cudaStream_t stream);
 
-// Brings medians and standings up to date after one row was replaced. Requires: narrow weights.
+// Brings medians and standings up to date after one row was replaced. Up to kSampleMax blocks of
+// columns, evenly spread, leave in `searched`, memory of the host that the device sees, how many of
+// their columns had to be searched; returns how many columns they have. Requires: narrow weights.
+inline constexpr unsigned kSampleMax = 64;
 struct RowReplacement {
   const float* old_values;
   const float* new_values;
   ReplacedRow weights;
 };
-void follow_median(const Rows& rows, const Units& units, const RowReplacement& replacement,
-                   const MedianPlaces& places, cudaStream_t stream);
+std::size_t follow_median(const Rows& rows, const Units& units, const RowReplacement& replacement,
+                          const MedianPlaces& places, std::uint32_t* searched, cudaStream_t stream);
 
 // ---- sums over columns; the results may lie in host memory that the device sees
 

@@ -84,48 +84,66 @@ __device__ void find_tile(unsigned tile, unsigned groups, unsigned& left, unsign
   right = left + tile;
 }
 
-// A warp takes a tile, a block up to eight tiles and one piece of the columns: tiles share rows,
-// which then come from the first-level cache.
+// A warp takes half a tile, eight rows by four, a block up to eight halves and one piece of the
+// columns: tiles share rows, which then come from a cache. The next columns are on their way while
+// these are multiplied. Blocks of one piece follow each other, so that they run side by side.
+constexpr unsigned kHalfRows = kTileRows / 2;
 template <bool kIsCentred>
-__global__ void __launch_bounds__(kWarpsMax* kLanes, 1)
+__global__ void __launch_bounds__(kWarpsMax* kLanes, 2)
     tile_kernel(const __grid_constant__ Rows rows, const float* __restrict__ centre,
                 unsigned first_tile, unsigned count, std::size_t piece_columns, double* partial) {
   const unsigned lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
-  const unsigned tile = blockIdx.y * (blockDim.x / kLanes) + warp;
+  const unsigned half = blockIdx.x * (blockDim.x / kLanes) + warp;
+  const unsigned tile = half / 2, first_b = half % 2 * kHalfRows;
   if (tile >= count) return;
   unsigned left = 0, right = 0;
   find_tile(first_tile + tile, (rows.count + kTileRows - 1) / kTileRows, left, right);
   const float* __restrict__ a[kTileRows];
-  const float* __restrict__ b[kTileRows];
+  const float* __restrict__ b[kHalfRows];
 #pragma unroll
   for (unsigned i = 0; i < kTileRows; ++i) {
-    const unsigned in_a = left * kTileRows + i, in_b = right * kTileRows + i;
+    const unsigned in_a = left * kTileRows + i;
     a[i] = rows[in_a < rows.count ? in_a : rows.count - 1];
+  }
+#pragma unroll
+  for (unsigned i = 0; i < kHalfRows; ++i) {
+    const unsigned in_b = right * kTileRows + first_b + i;
     b[i] = rows[in_b < rows.count ? in_b : rows.count - 1];
   }
-  const std::size_t start = blockIdx.x * piece_columns;
+  const std::size_t start = blockIdx.y * piece_columns;
   const std::size_t end = start + piece_columns < rows.dim ? start + piece_columns : rows.dim;
-  double sums[kTileRows][kTileRows] = {};
+  float next_a[kTileRows] = {}, next_b[kHalfRows] = {}, next_origin = 0.0f;
+  const auto load = [&](std::size_t j) {
+    if (j >= end) return;
+#pragma unroll
+    for (unsigned i = 0; i < kTileRows; ++i) next_a[i] = a[i][j];
+#pragma unroll
+    for (unsigned i = 0; i < kHalfRows; ++i) next_b[i] = b[i][j];
+    if constexpr (kIsCentred) next_origin = centre[j];
+  };
+  double sums[kTileRows][kHalfRows] = {};
+  load(start + lane);
+#pragma unroll 1
   for (std::size_t j = start + lane; j < end; j += kLanes) {
-    const double origin = kIsCentred ? static_cast<double>(centre[j]) : 0.0;
-    double x[kTileRows], y[kTileRows];
+    const double origin = next_origin;
+    double x[kTileRows], y[kHalfRows];
+#pragma unroll
+    for (unsigned i = 0; i < kTileRows; ++i) x[i] = next_a[i] - origin;
+#pragma unroll
+    for (unsigned i = 0; i < kHalfRows; ++i) y[i] = next_b[i] - origin;
+    load(j + kLanes);
 #pragma unroll
     for (unsigned i = 0; i < kTileRows; ++i) {
-      x[i] = a[i][j] - origin;
-      y[i] = b[i][j] - origin;
-    }
 #pragma unroll
-    for (unsigned i = 0; i < kTileRows; ++i) {
-#pragma unroll
-      for (unsigned k = 0; k < kTileRows; ++k) sums[i][k] = fma(x[i], y[k], sums[i][k]);
+      for (unsigned k = 0; k < kHalfRows; ++k) sums[i][k] = fma(x[i], y[k], sums[i][k]);
     }
   }
-  constexpr unsigned kLanesOfSum = kLanes / kTileRows;
+  constexpr unsigned kLanesOfSum = kLanes / kHalfRows;
 #pragma unroll
   for (unsigned i = 0; i < kTileRows; ++i) {
     const double sum = add_lanes(sums[i], lane);
-    const std::size_t which = tile * kTilePairs + i * kTileRows + lane / kLanesOfSum;
-    if (lane % kLanesOfSum == 0) partial[which * gridDim.x + blockIdx.x] = sum;
+    const std::size_t which = tile * kTilePairs + i * kTileRows + first_b + lane / kLanesOfSum;
+    if (lane % kLanesOfSum == 0) partial[which * gridDim.y + blockIdx.y] = sum;
   }
 }
 
@@ -191,9 +209,9 @@ void squared_distances(const Rows& rows, const float* point, double* partial, do
 void products_of_tiles(const Rows& rows, const float* centre, unsigned first, unsigned count,
                        double* partial, double* products, cudaStream_t stream) {
   const Pieces cut = pieces(rows.dim);
-  const unsigned warps = count < kWarpsMax ? count : kWarpsMax;
-  const dim3 blocks(cut.count, (count + warps - 1) / warps);
-  const unsigned threads = warps * kLanes;
+  const unsigned halves = 2 * count, groups = (halves + kWarpsMax - 1) / kWarpsMax;
+  const dim3 blocks(groups, cut.count);
+  const unsigned threads = (halves + groups - 1) / groups * kLanes;
   if (centre == nullptr) {
     tile_kernel<false>
         <<<blocks, threads, 0, stream>>>(rows, nullptr, first, count, cut.columns, partial);

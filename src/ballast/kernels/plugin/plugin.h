@@ -6,8 +6,8 @@
 // code. It defines one C function, ballast_backend_plugin, and its Backend fulfils the contract of
 // backend.h; the tests of backends run on any that is found. Tables, vectors and weights cross the
 // seam as C++ objects, so both sides are built from the same headers by compilers of one ABI: that
-// is what the version stands for. No exception may cross it, and a plugin links what it needs of
-// Ballast into itself.
+// is what the version stands for. No exception may cross it but std::bad_alloc, and a plugin links
+// what it needs of Ballast into itself.
 
 #include <cstddef>
 #include <cstdint>
