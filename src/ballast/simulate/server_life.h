@@ -30,9 +30,9 @@ struct ServerSurroundings {
 
 class ServerLife {
  public:
-  static Result<std::unique_ptr<ServerLife>> start(const Scenario& scenario,
+  static Result<std::unique_ptr<ServerLife>> start(const Scenario& seen,
                                                    const Components& components, bool is_resume,
-                                                   ServerSurroundings surroundings);
+                                                   const ServerSurroundings& surroundings);
 
   transport::Exchange& exchange() { return *exchange_; }
   service::ServerHooks& hooks() { return *hooks_; }
