@@ -5,10 +5,10 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/ballast/commands.h"
@@ -42,10 +42,16 @@ struct SimulateFlags {
 thread_local volatile std::uint64_t current_seed = 0;
 
 void tell_seed(int signal) {
-  char text[64];
-  const auto end = fmt::format_to_n(text, sizeof(text), "while seed {} was simulated\n",
-                                    static_cast<std::uint64_t>(current_seed));
-  (void)!write(STDERR_FILENO, text, std::min(end.size, sizeof(text)));
+  constexpr std::string_view kBefore = "ballast: ended while it simulated seed ";
+  constexpr std::size_t kDigitsMax = 20;
+  char digits[kDigitsMax + 1];
+  std::size_t at = kDigitsMax;
+  digits[at] = '\n';
+  for (std::uint64_t rest = current_seed; at == kDigitsMax || rest > 0; rest /= 10) {
+    digits[--at] = static_cast<char>('0' + rest % 10);
+  }
+  (void)!write(STDERR_FILENO, kBefore.data(), kBefore.size());
+  (void)!write(STDERR_FILENO, digits + at, sizeof(digits) - at);
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }

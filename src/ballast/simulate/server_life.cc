@@ -88,7 +88,7 @@ Result<server::ParameterServer> make_simulated_server(const Scenario& scenario,
 Result<std::unique_ptr<ServerLife>> ServerLife::start(const Scenario& seen,
                                                       const ServerComponents& components,
                                                       bool is_resume,
-                                                      ServerSurroundings surroundings) {
+                                                      const ServerSurroundings& surroundings) {
   std::unique_ptr<ServerLife> life(new ServerLife);
   Scenario scenario = seen;
   if (components.server_scenario) components.server_scenario(scenario);

@@ -30,9 +30,10 @@ struct ServerSurroundings {
 
 class ServerLife {
  public:
-  static Result<std::unique_ptr<ServerLife>> start(const Scenario& scenario,
+  static Result<std::unique_ptr<ServerLife>> start(const Scenario& seen,
                                                    const ServerComponents& components,
-                                                   bool is_resume, ServerSurroundings surroundings);
+                                                   bool is_resume,
+                                                   const ServerSurroundings& surroundings);
 
   transport::Exchange& exchange() { return *exchange_; }
   service::ServerHooks& hooks() { return *hooks_; }

@@ -16,7 +16,7 @@ namespace ballast::simulate {
 class Twin {
  public:
   // From the newest checkpoint on a copy of the disk. An error if that cannot be restored.
-  static Result<Twin> make(const Disk& disk, const Scenario& scenario,
+  static Result<Twin> make(const Disk& disk, const Scenario& seen,
                            const ServerComponents& components);
 
   // What happened to the first server.

@@ -81,7 +81,7 @@ void World::hash(std::uint64_t number) {
   report_.hash = (report_.hash ^ number) * 0x0000'0100'0000'01b3 + 0x9e37'79b9;
 }
 
-void World::trace(std::string line) {
+void World::trace(const std::string& line) {
   if (!options_.keeps_trace) return;
   report_.trace.push_back(
       fmt::format("{:>6} {:>9.3f} s  {}", report_.events, seconds(now()), line));

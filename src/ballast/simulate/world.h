@@ -96,7 +96,7 @@ class World {
   void end_stream(const StreamPointer& stream, bool has_left);
   bool is_live(const StreamPointer& stream) const;
   void hash(std::uint64_t number);
-  void trace(std::string line);
+  void trace(const std::string& line);
 
   Workers* workers_ = nullptr;
   SimulationOptions options_;
