@@ -221,8 +221,8 @@ void CudaTable::follow(const Weights& weights, const MedianPlaces& places) {
 // Looks at what the last following left, which is there unless nobody has waited for the device
 // since; then it is that of an earlier one, and the time may be longer but never the result wrong.
 void CudaTable::judge_following() noexcept {
-  // Above this share of columns a sort is faster. Measured (docs/performance.md): a sort of 32 rows
-  // takes as long as following with 9 % of the columns searched, of 17 rows with 8 %.
+  // Above about this share of columns a sort is faster: an estimate from the times of sorts and of
+  // followings with many and with few columns searched (docs/performance.md).
   constexpr double kSearchedShareMax = 0.08;
   if (sampled_ == 0) return;
   std::size_t searched = 0;
