@@ -95,7 +95,7 @@ service::ServerHooksOptions hooks_options(const ServerOptions& options,
 
 class Server::Body {
  public:
-  explicit Body(const ServerOptions& options) : options_(options) {}
+  explicit Body(ServerOptions options) : options_(std::move(options)) {}
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
   ~Body() { static_cast<void>(stop()); }
@@ -259,7 +259,7 @@ class Server::Body {
 
 Result<Server> Server::start(Training training, ServerOptions options) {
   return face::guarded("the server", [&]() -> Result<Server> {
-    auto body = std::make_unique<Body>(options);
+    auto body = std::make_unique<Body>(std::move(options));
     BALLAST_TRY_STATUS(body->start(std::move(training)));
     return Server(std::move(body));
   });
