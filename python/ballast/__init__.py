@@ -16,6 +16,7 @@ from ._errors import (
     NotFound,
     Unsupported,
 )
+from ._history import History
 from ._rules import (
     Entry,
     Report,
@@ -27,16 +28,19 @@ from ._rules import (
     names,
     rules,
 )
+from ._simulation import Simulation, compare, train
 
 __all__ = [
     "BallastError",
     "Entry",
+    "History",
     "Interrupted",
     "InvalidArgument",
     "IoError",
     "NotFinite",
     "NotFound",
     "Report",
+    "Simulation",
     "Table",
     "Unsupported",
     "__version__",
@@ -44,6 +48,8 @@ __all__ = [
     "aggregate_named",
     "attacks",
     "canonical",
+    "compare",
     "names",
     "rules",
+    "train",
 ]
