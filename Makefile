@@ -65,7 +65,7 @@ wheel: setup build ## make a wheel of the Python package, with the program insid
 	@echo "== wheel"
 	@python/wheel.sh
 
-check: check-style check-format check-tidy check-simulate check-asan check-tsan \
+check: check-style check-format check-tidy check-python check-simulate check-asan check-tsan \
   check-fuzz ## all
 
 check-style: setup ## include ladder, sizes, banned words: tools/tidy.py
@@ -83,6 +83,11 @@ check-tidy: setup-check ## clang-tidy finds nothing
 check-simulate: setup program ## fresh seeds for SIMULATE_SECONDS (default 60)
 	@echo "== check: simulate, $(SIMULATE_SECONDS) s"
 	@build/bin/ballast simulate --first $$(date +%s) --seconds $(SIMULATE_SECONDS)
+
+check-python: setup ## the wheel in an empty environment, with NumPy 2, Flower, ByzFL; ruff, mypy
+	$(call build_preset,release)
+	@echo "== check: python"
+	@python/check.sh
 
 check-asan: setup ## tests under the address and undefined-behaviour sanitizers
 	$(call build_preset,asan)
@@ -106,5 +111,5 @@ setup-check:
 	@tools/setup.sh check
 
 .PHONY: help setup setup-check python-setup build program test demo bench reliability install deb \
-  wheel clean format check check-style check-format check-tidy check-simulate check-asan \
-  check-tsan check-fuzz
+  wheel clean format check check-style check-format check-tidy check-python check-simulate \
+  check-asan check-tsan check-fuzz

@@ -24,11 +24,7 @@ FUNCTION_LINES_MAX = 70
 CXX_SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 CODE_SUFFIXES = CXX_SUFFIXES | {".py", ".sh", ".cmake"}
 CODE_NAMES = {"CMakeLists.txt", "Makefile"}
-<<<<<<< HEAD
-SPANNING_FOLDERS = ("tests", "examples", "bench")  # of no room
-=======
-SPANNING_FOLDERS = ("tests", "examples", "bench", "python")  # may include every room
->>>>>>> 25121af (python: bring the rules to NumPy and PyTorch)
+SPANNING_FOLDERS = ("tests", "examples", "bench", "python")  # of no room
 FOLDERS_SKIPPED = {"build", "out", "__pycache__"}
 
 # How the headers of each library in the table's last column begin.

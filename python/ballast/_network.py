@@ -110,7 +110,7 @@ class Network:
         self.write_gradient(out)
         if statistics is not None:
             statistics[:] = self.read_statistics()
-        return float(loss)
+        return float(loss.detach())
 
     def state(self, parameters: np.ndarray, statistics: np.ndarray) -> Dict[str, Any]:
         """Named tensors, as state_dict() has them, of a flat model."""

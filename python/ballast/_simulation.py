@@ -190,8 +190,11 @@ class Simulation:
         self._text = to_toml(spec)
         self.updates = _core.count_updates(self._text, "simulation", [])
 
-    def run(self, *, explain: bool = False, progress: Progress = None) -> History:
+    def run(self, *, explain: bool = False, progress: Progress = None, threads: int = 1) -> History:
         """Trains from the weights the model has now, and leaves the last ones in it.
+
+        threads  of PyTorch's: one gradient of a small batch gains nothing by more, and with one the
+                 result does not depend on the machine
 
         Ctrl-C ends the run between two gradients; PyTorch's random numbers go on afterwards as if
         nothing had been drawn. An exception of the model or the loss is raised here.
@@ -199,8 +202,10 @@ class Simulation:
         network = self._network
         was_training = network.module.training
         random = self._torch.get_rng_state()
+        threads_before = self._torch.get_num_threads()
         start = network.read_parameters()
         statistics = network.read_statistics()
+        self._torch.set_num_threads(threads)
         try:
             run = _core.simulate(
                 self._text,
@@ -220,6 +225,7 @@ class Simulation:
             raise
         finally:
             self._torch.set_rng_state(random)
+            self._torch.set_num_threads(threads_before)
             network.module.train(was_training)
             for parameter in network.parameters:
                 parameter.grad = None

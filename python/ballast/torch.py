@@ -1,5 +1,6 @@
 """For PyTorch: an optimizer whose steps are made by a server, out of many workers' updates."""
 
+import weakref
 from typing import Any, Callable, Optional
 
 import numpy as np
@@ -58,8 +59,16 @@ class Optimizer:
             encoding=encoding,
             patience=patience,
         )
+        # Not the method itself: the two would keep each other alive.
+        method = weakref.WeakMethod(self._gradient)
+
+        def gradient(*arguments: Any) -> float:
+            bound = method()
+            assert bound is not None
+            return bound(*arguments)
+
         self._worker = Worker(
-            self._gradient,
+            gradient,
             self._network.dim,
             self._network.read_statistics(),
             optimizer,

@@ -71,7 +71,8 @@ struct Rows {
 
 void add_matrix(const nb::handle object, Rows& rows) {
   auto array = nb::cast<ReadArray>(object);
-  const bool fits = array.ndim() == 2 && (array.shape(1) <= 1 || array.stride(1) == 1);
+  const bool fits =
+      array.ndim() == 2 && (array.size() == 0 || array.shape(1) == 1 || array.stride(1) == 1);
   if (!fits) raise_invalid("rows must be m x d, each row contiguous");
   rows.dim = array.shape(1);
   for (std::size_t i = 0; i < array.shape(0); ++i) {

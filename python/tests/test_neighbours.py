@@ -1,4 +1,4 @@
-"""Other libraries' names over our rules: by brute force, and beside the real ones where they are."""
+"""Other libraries' names over our rules: by brute force, and beside the real ones."""
 
 import importlib
 import importlib.util

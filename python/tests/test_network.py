@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -363,6 +364,9 @@ def test_a_step_takes_both_gradients_with_one_mask():
         assert masks[first] == masks[second]
     assert masks[1] != masks[3] != masks[5]
     assert torch.equal(starts[2], torch.zeros(16)) and not torch.equal(starts[3], starts[1])
+    alive = weakref.ref(opt)
+    del opt
+    assert alive() is None  # and with it the connection
     broken = ballast.torch.Optimizer(net, "127.0.0.1:1", patience=1)
     with pytest.raises(ballast.BallastError):
         broken.step(closure)
