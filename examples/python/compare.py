@@ -1,6 +1,6 @@
 """Ballast beside ByzFL and ByzPy, in one run: what docs/python.md shows.
 
-Usage: compare.py [DIM]     ByzFL and ByzPy are measured where they are installed
+Usage: compare.py [DIM] [THREADS]     ByzFL and ByzPy are measured where they are installed
 """
 
 import importlib
@@ -41,6 +41,9 @@ def milliseconds(call: Callable[[], Any], seconds: float = 1.0) -> float:
 
 
 dim = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+threads = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+torch.set_num_threads(threads)
+ballast.set_threads(threads)
 rows = torch.from_numpy(np.random.default_rng(1).standard_normal((ROWS, dim), dtype=np.float32))
 vectors = list(rows)
 theirs = byzfl_aggregators()
@@ -65,7 +68,7 @@ RULES = {  # ours for ByzFL's users; ByzFL's name; where ByzPy has it
     "Krum": (byzfl.Krum(F), "Krum", (F,), "geometric_wise.Krum", {"f": F}),
 }
 
-print(f"{ROWS} x {dim} float32, PyTorch {torch.__version__}, {torch.get_num_threads()} threads, ms")
+print(f"{ROWS} x {dim} float32, PyTorch {torch.__version__}, {threads} threads, ms")
 print("| rule | ballast | ByzFL | ByzPy |\n|---|---:|---:|---:|")
 for name, (ours, byzfl_name, arguments, path, options) in RULES.items():
     cells = [milliseconds(lambda: ours(rows))]  # noqa: B023

@@ -31,6 +31,7 @@ from ._rules import (
     canonical,
     names,
     rules,
+    set_threads,
 )
 from ._simulation import Simulation, compare, train
 
@@ -68,5 +69,6 @@ __all__ = [
     "compare",
     "names",
     "rules",
+    "set_threads",
     "train",
 ]

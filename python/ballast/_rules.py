@@ -10,6 +10,15 @@ from ._arrays import Restore, rows_of, vector_of, view_of, weights_of
 from ._errors import InvalidArgument
 
 _DRAW_MAX = 2**64
+_default_threads = 0
+
+
+def set_threads(threads: int) -> None:
+    """How many threads calls use that do not say it themselves; 0: every hardware thread. Results
+    do not depend on it. On a machine that does other work, fewer are often faster."""
+    global _default_threads
+    _default_threads = 0
+    _default_threads = _threads(threads)
 
 
 class Report(NamedTuple):
@@ -89,7 +98,7 @@ def aggregate(
                    None: all alike
     return_report  also return a Report: how much of each row's weight was kept
     draw           numbers the call, for rules that draw random numbers
-    threads        0: every hardware thread; the result does not depend on it
+    threads        0: those of set_threads(); the result does not depend on it
 
     The result is of the kind and type of the rows. float32 rows are read where they lie, without a
     copy (but for rows whose values are not contiguous). float64, float16 and bfloat16 rows are
@@ -131,7 +140,7 @@ def _draw(draw: Any) -> int:
 
 def _threads(threads: Any) -> int:
     if isinstance(threads, int) and 0 <= threads <= 1024:
-        return threads
+        return threads or _default_threads
     raise InvalidArgument(f"threads is a whole number from 0 to 1024, not {threads!r}")
 
 

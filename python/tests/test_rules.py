@@ -173,6 +173,16 @@ def test_options_out_of_range_are_refused():
             ballast.aggregate("mean", rows, **options)
 
 
+def test_threads_change_nothing_but_the_time(rng):
+    rows = rng.standard_normal((9, 40_000), dtype=np.float32)
+    expected = ballast.aggregate("ctma(gm, 0.4)", rows)
+    for threads in (1, 3, 0):
+        ballast.set_threads(threads)
+        assert (ballast.aggregate("ctma(gm, 0.4)", rows) == expected).all()
+    with pytest.raises(ValueError):
+        ballast.set_threads(-1)
+
+
 def test_the_report_tells_what_was_kept():
     rows = np.float32([[1, 1], [1, 2], [2, 1], [900, -900]])
     result, report = ballast.aggregate("ctma(gm, 0.3)", rows, [5, 4, 5, 6], return_report=True)
