@@ -105,7 +105,7 @@ Rows rows_of(const nb::object& given) {
 }
 
 ReportPair aggregate(const std::string& text, const nb::object& given,
-                     const std::optional<std::vector<double>>& weights, Output out,
+                     const std::optional<std::vector<double>>& weights, const Output& out,
                      std::uint64_t draw, std::size_t threads) {
   const auto rule = find_rule(text);
   const auto backend = find_backend(threads);
@@ -174,7 +174,7 @@ class TableHandle {
     return numbers;
   }
 
-  ReportPair aggregate(Output out, std::uint64_t draw) {
+  ReportPair aggregate(const Output& out, std::uint64_t draw) {
     if (out.shape(0) != dim_) raise_invalid("the output has another length than the rows");
     const std::span<float> values(out.data(), dim_);
     Status done;
