@@ -35,7 +35,10 @@ build: ## build the library and the program build/bin/ballast
 program: ## build the program build/bin/ballast and nothing else
 	$(call build_preset,release,ballast_program)
 
-test: setup build ## set up, build, and run the whole test suite
+python-setup:
+	@tools/python.sh
+
+test: setup python-setup build ## set up, build, and run the whole test suite
 	$(call test_preset,release)
 
 demo: setup program ## set up, build, and train against a liar: the main job
@@ -58,7 +61,12 @@ deb: setup program ## make a Debian package of the program in build/
 	@echo "== deb"
 	@packaging/build_deb.sh build/bin/ballast build
 
-check: check-style check-format check-tidy check-simulate check-asan check-tsan check-fuzz ## all
+wheel: setup build ## make a wheel of the Python package, with the program inside, in build/wheel
+	@echo "== wheel"
+	@python/wheel.sh
+
+check: check-style check-format check-tidy check-python check-simulate check-asan check-tsan \
+  check-fuzz ## all
 
 check-style: setup ## include ladder, sizes, banned words: tools/tidy.py
 	@echo "== check: style"
@@ -75,6 +83,11 @@ check-tidy: setup-check ## clang-tidy finds nothing
 check-simulate: setup program ## fresh seeds for SIMULATE_SECONDS (default 60)
 	@echo "== check: simulate, $(SIMULATE_SECONDS) s"
 	@build/bin/ballast simulate --first $$(date +%s) --seconds $(SIMULATE_SECONDS)
+
+check-python: setup ## the wheel in an empty environment, with NumPy 2, Flower, ByzFL; ruff, mypy
+	$(call build_preset,release)
+	@echo "== check: python"
+	@python/check.sh
 
 check-asan: setup ## tests under the address and undefined-behaviour sanitizers
 	$(call build_preset,asan)
@@ -97,5 +110,6 @@ clean: ## remove everything that was built
 setup-check:
 	@tools/setup.sh check
 
-.PHONY: help setup setup-check build program test demo bench reliability install deb clean format \
-  check check-style check-format check-tidy check-simulate check-asan check-tsan check-fuzz
+.PHONY: help setup setup-check python-setup build program test demo bench reliability install deb \
+  wheel clean format check check-style check-format check-tidy check-python check-simulate \
+  check-asan check-tsan check-fuzz

@@ -24,7 +24,7 @@ FUNCTION_LINES_MAX = 70
 CXX_SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 CODE_SUFFIXES = CXX_SUFFIXES | {".py", ".sh", ".cmake"}
 CODE_NAMES = {"CMakeLists.txt", "Makefile"}
-SPANNING_FOLDERS = ("tests", "examples", "bench")  # of no room
+SPANNING_FOLDERS = ("tests", "examples", "bench", "python")  # of no room
 FOLDERS_SKIPPED = {"build", "out", "__pycache__"}
 
 # How the headers of each library in the table's last column begin.
@@ -37,6 +37,7 @@ THIRD_PARTY = {
     "grpc": ("grpc/", "grpcpp/"),
     "gtest": ("gtest/", "gmock/"),
     "hwy": ("hwy/",),
+    "nanobind": ("nanobind/",),
     "nlohmann-json": ("nlohmann/",),
     "openssl": ("openssl/",),
     "png": ("png.h",),

@@ -1,0 +1,290 @@
+"""Rules on arrays, and the table of a server."""
+
+import json
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _core
+from ._arrays import Restore, rows_of, vector_of, view_of, weights_of
+from ._errors import InvalidArgument
+
+_DRAW_MAX = 2**64
+_default_threads = 0
+
+
+def set_threads(threads: int) -> None:
+    """How many threads calls use that do not say it themselves; 0: every hardware thread. Results
+    do not depend on it. On a machine that does other work, fewer are often faster."""
+    global _default_threads
+    _default_threads = 0
+    _default_threads = _threads(threads)
+
+
+class Report(NamedTuple):
+    """What a rule tells besides its result."""
+
+    kept: List[float]  # of each row, the fraction of its weight that was used
+    iterations: int  # steps of the geometric median
+
+
+class Entry(NamedTuple):
+    """One name that can be written in an expression, as the library's registries have it."""
+
+    name: str
+    usage: str
+    help: str
+    paper: str
+    parameters: List[Dict[str, Any]]
+
+    def __str__(self) -> str:
+        lines = [self.usage, f"    {self.help}"]
+        lines += [_parameter_line(parameter) for parameter in self.parameters]
+        if self.paper != "-":
+            lines.append(f"    [{self.paper}]")
+        return "\n".join(lines)
+
+
+def _parameter_line(parameter: Mapping[str, Any]) -> str:
+    parts = [parameter["help"], parameter.get("range") or ""]
+    if parameter.get("default"):
+        parts.append(f"else {parameter['default']}")
+    return f"    {parameter['name']}: " + "; ".join(part for part in parts if part)
+
+
+def names(kind: str) -> List[Entry]:
+    """Everything of a kind that can be named: "rules", "attacks", "weights", "arrivals",
+    "compute-times", "models" or "optimizers", as `ballast list` prints it."""
+    entries = []
+    for line in _core.catalogue(kind).splitlines():
+        known = json.loads(line)
+        entries.append(Entry(*(known[field] for field in Entry._fields)))
+    return entries
+
+
+def rules() -> List[Entry]:
+    """Every rule, with its parameters and the paper it comes from.
+
+    >>> print(ballast.rules()[1])
+    """
+    return names("rules")
+
+
+def attacks() -> List[Entry]:
+    """Every attack that the simulation knows."""
+    return names("attacks")
+
+
+def canonical(expression: str, kind: str = "rules") -> str:
+    """The one text of all that mean the same: "ctma( gm,2/5 )" becomes "ctma(gm, 0.4)"."""
+    return _core.canonical(kind, expression)
+
+
+def aggregate(
+    expression: str,
+    rows: Any,
+    weights: Any = None,
+    return_report: bool = False,
+    *,
+    draw: int = 0,
+    threads: int = 0,
+) -> Any:
+    """Combines rows, some of which may be lies, into one vector that the lies cannot steer.
+
+    expression     the rule, for example "gm" or "ctma(gm, 0.4)"; see ballast.rules()
+    rows           one array whose first axis numbers the rows, or a list of arrays of one shape:
+                   NumPy, PyTorch, or anything with DLPack or the buffer protocol, in host memory
+    weights        one positive number per row, for example how many updates its worker has sent;
+                   None: all alike
+    return_report  also return a Report: how much of each row's weight was kept
+    draw           numbers the call, for rules that draw random numbers
+    threads        0: those of set_threads(); the result does not depend on it
+
+    The result is of the kind and type of the rows. float32 rows are read where they lie, without a
+    copy (but for rows whose values are not contiguous). float64, float16 and bfloat16 rows are
+    rounded to float32 first and the result is converted back: the library computes in float32, with
+    sums in double precision. The result has the same bits as that of `ballast aggregate`.
+
+    Raises InvalidArgument, a ValueError, for rows that hold a NaN or an infinity and for wrong
+    shapes, weights and arguments; NotFound, a LookupError, for a name that no rule has. The message
+    says what to do. Other threads of Python run meanwhile.
+
+    >>> rows = np.float32([[1, 1], [1, 2], [2, 1], [900, -900]])
+    >>> ballast.aggregate("cwmed", rows)
+    array([1.5, 1. ], dtype=float32)
+    >>> ballast.aggregate("ctma(gm, 0.3)", rows, weights=[5, 4, 5, 6], return_report=True)[1].kept
+    [1.0, 1.0, 1.0, 0.0]
+    """
+    given = rows_of(rows)
+    out = np.empty(given.dim, np.float32)
+    kept, iterations = _core.aggregate(
+        _text(expression), given.values, weights_of(weights), out, _draw(draw), _threads(threads)
+    )
+    result = given.restore(out)
+    return (result, Report(kept, iterations)) if return_report else result
+
+
+def _text(expression: Any) -> str:
+    if not isinstance(expression, str):
+        raise InvalidArgument(
+            f"a rule is a text such as 'ctma(gm, 0.4)', not {type(expression).__name__}"
+        )
+    return expression
+
+
+def _draw(draw: Any) -> int:
+    if isinstance(draw, int) and 0 <= draw < _DRAW_MAX:
+        return draw
+    raise InvalidArgument(f"draw is a whole number from 0, below 2^64, not {draw!r}")
+
+
+def _threads(threads: Any) -> int:
+    if isinstance(threads, int) and 0 <= threads <= 1024:
+        return threads or _default_threads
+    raise InvalidArgument(f"threads is a whole number from 0 to 1024, not {threads!r}")
+
+
+def _size(value: Any, what: str) -> int:
+    if isinstance(value, (int, np.integer)) and 1 <= value < 2**40:
+        return int(value)
+    raise InvalidArgument(f"{what} is a whole number from 1, not {value!r}")
+
+
+class Table:
+    """The rows of a server's workers: each worker's latest update, and a rule over them.
+
+    It remembers what the rule needs and brings that up to date when one row changes, which is
+    faster than starting over.
+
+    dim      number of values of a row
+    workers  how many workers there are, numbered from 0
+    rule     an expression, see ballast.rules()
+    threads  0: every hardware thread
+
+    >>> table = ballast.Table(dim=3, workers=4, rule="ctma(gm, 0.4)")
+    >>> for worker in range(4):
+    ...     table.put(worker, gradients[worker])
+    >>> direction = table.aggregate()
+
+    Any thread may call it; calls take turns.
+    """
+
+    def __init__(self, dim: int, workers: int, rule: str = "gm", *, threads: int = 0) -> None:
+        self._table = _core.Table(
+            _size(dim, "dim"), _size(workers, "workers"), _text(rule), _threads(threads)
+        )
+        self._counts = [0] * self.workers
+        self._restore: Restore = lambda result: result
+
+    @property
+    def dim(self) -> int:
+        return self._table.dim
+
+    @property
+    def workers(self) -> int:
+        return self._table.workers
+
+    @property
+    def rule(self) -> str:
+        return self._table.rule
+
+    @property
+    def counts(self) -> Tuple[int, ...]:
+        """How often each worker's row was put."""
+        return tuple(self._counts)
+
+    def put(self, worker: int, values: Any, weight: Optional[float] = None) -> None:
+        """Replaces a worker's row. Without a weight it is how often the worker's row was put, this
+        time included: what a server does. The values are copied, and checked: a NaN is refused and
+        changes nothing."""
+        number = self._number(worker)
+        row = vector_of(values)
+        count = self._counts[number] + 1
+        self._table.put(number, row, float(count if weight is None else weight))
+        self._counts[number] = count
+        self._restore = view_of(values)[1] if not isinstance(values, (list, tuple)) else _as_is
+
+    def set_weight(self, worker: int, weight: float) -> None:
+        """Changes the weight of a row that is there."""
+        self._table.set_weight(self._number(worker), float(weight))
+
+    def remove(self, worker: int) -> None:
+        """Takes a worker's row out; its count begins anew."""
+        self._table.remove(self._number(worker))
+        self._counts[self._number(worker)] = 0
+
+    def __len__(self) -> int:
+        return len(self._table.filled())
+
+    def __contains__(self, worker: object) -> bool:
+        return worker in self._table.filled()
+
+    def aggregate(self, return_report: bool = False, *, draw: int = 0) -> Any:
+        """The rule's result over the rows that are there, of the kind of the row put last. In the
+        report, kept[i] belongs to the i-th row that is there."""
+        out = np.empty(self.dim, np.float32)
+        kept, iterations = self._table.aggregate(out, _draw(draw))
+        result = self._restore(out)
+        return (result, Report(kept, iterations)) if return_report else result
+
+    def _number(self, worker: Any) -> int:
+        if isinstance(worker, (int, np.integer)) and 0 <= worker < self.workers:
+            return int(worker)
+        raise InvalidArgument(f"the workers are 0 to {self.workers - 1}; there is no {worker!r}")
+
+    def __repr__(self) -> str:
+        return f"ballast.Table(dim={self.dim}, workers={self.workers}, rule={self.rule!r})"
+
+
+def _as_is(result: Any) -> Any:
+    return result
+
+
+def aggregate_named(
+    expression: str,
+    states: Sequence[Mapping[str, Any]],
+    weights: Any = None,
+    return_report: bool = False,
+    **options: Any,
+) -> Union[Dict[str, Any], Tuple[Dict[str, Any], Report]]:
+    """aggregate() for named tensors, such as the state_dict() of PyTorch: as many dictionaries as
+    rows, with the same names and shapes, in; one dictionary out.
+
+    All tensors of a dictionary make one row, so that a rule judges a worker as a whole. Tensors of
+    whole numbers (BatchNorm's num_batches_tracked) have no part in it; the result has those of the
+    first dictionary. The rows are joined, which takes one copy.
+    """
+    if not states:
+        raise InvalidArgument("there is nothing to aggregate: no rows, or rows of length 0")
+    first = states[0]
+    for i, state in enumerate(states):
+        if list(state) != list(first):
+            raise InvalidArgument(f"row {i} does not have the names of row 0 in the same order")
+    floating = [name for name in first if _is_floating(first[name])]
+    if not floating:
+        raise InvalidArgument("there are no floating-point tensors")
+    views = [[view_of(state[name])[0] for name in floating] for state in states]
+    for i, row in enumerate(views):
+        for name, view, expected in zip(floating, row, views[0]):
+            if view.shape != expected.shape:
+                raise InvalidArgument(
+                    f"{name} has the shape {expected.shape} in row 0 but {view.shape} in row {i}"
+                )
+    joined = [np.concatenate([view.reshape(-1) for view in row]) for row in views]
+    flat, report = aggregate(expression, joined, weights, True, **options)
+    result = dict(first)
+    start = 0
+    for name, view in zip(floating, views[0]):
+        part = flat[start : start + view.size].reshape(view.shape).copy()
+        result[name] = view_of(first[name])[1](part)
+        start += view.size
+    return (result, report) if return_report else result
+
+
+def _is_floating(value: Any) -> bool:
+    dtype = getattr(value, "dtype", None)
+    if dtype is None:
+        return False
+    if hasattr(dtype, "is_floating_point"):
+        return bool(dtype.is_floating_point)
+    return np.dtype(dtype).kind == "f"

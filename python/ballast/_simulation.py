@@ -1,0 +1,281 @@
+"""Trainings in a simulated cluster: the library's own models, or any of PyTorch's."""
+
+import os
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _core
+from ._arrays import is_torch
+from ._errors import InvalidArgument, IoError
+from ._history import History
+from ._network import Network
+from ._progress import Progress, listener
+from ._toml import to_toml
+
+Spec = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+
+
+def train(
+    spec: Spec,
+    *,
+    out: Union[str, "os.PathLike[str]", None] = None,
+    threads: int = 0,
+    explain: bool = False,
+    progress: Progress = None,
+    **settings: Any,
+) -> List[History]:
+    """Runs a specification natively, without Python in the loop: what `ballast train` does.
+
+    spec      a TOML file, a TOML text (of more than one line), or a dictionary of the same keys;
+              docs/spec.md has them
+    out       a folder for records, models and pictures; None: nothing is written
+    threads   0: every hardware thread; the results do not depend on it
+    explain   also record what the rule did at every evaluation
+    progress  True, False, None (on a terminal), or a callable that is told (done, total)
+    settings  single keys that replace those of the specification: rule="gm", updates=100
+
+    Returns one History per run, in the order of the plan. Ctrl-C ends it within a few updates.
+
+    >>> runs = ballast.train({"data": "mnist", "rule": "ctma(gm, 0.4)", "updates": 500})
+    >>> runs[0].accuracy
+    """
+    text, file = _text_of(spec)
+    overrides = [
+        to_toml({key: value}).strip().replace(" = ", "=", 1) for key, value in settings.items()
+    ]
+    total = _core.count_updates(text, file, overrides)
+    runs = _core.train(
+        text,
+        file,
+        overrides,
+        "" if out is None else os.fspath(out),
+        threads or _core.hardware_threads(),
+        explain,
+        listener(progress, total),
+    )
+    return [History(run) for run in runs]
+
+
+def _text_of(spec: Spec) -> Tuple[str, str]:
+    if isinstance(spec, Mapping):
+        return to_toml(spec), "specification.toml"
+    if isinstance(spec, str) and "\n" in spec:
+        return spec, "specification.toml"
+    path = Path(spec)
+    try:
+        return path.read_text(encoding="utf-8"), str(path)
+    except OSError as error:
+        raise IoError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidArgument(f"{path}: {error}") from error
+
+
+class _Samples:
+    """A data set of the user's: a pair of tensors or arrays, or a map-style Dataset."""
+
+    def __init__(self, given: Any, what: str) -> None:
+        import torch
+
+        self._torch = torch
+        self._pair: Optional[Tuple[Any, Any]] = None
+        tensors = getattr(given, "tensors", given)
+        if isinstance(tensors, (tuple, list)) and len(tensors) == 2:
+            inputs, targets = (_tensor(torch, part) for part in tensors)
+            if len(inputs) != len(targets):
+                raise InvalidArgument(f"{what} has {len(inputs)} inputs but {len(targets)} targets")
+            self._pair = (inputs, targets)
+            self.size = len(inputs)
+        elif hasattr(given, "__getitem__") and hasattr(given, "__len__"):
+            self.size = len(given)
+        else:
+            raise InvalidArgument(
+                f"{what} is a {type(given).__name__}; give (inputs, targets) or a Dataset"
+            )
+        if self.size == 0:
+            raise InvalidArgument(f"{what} is empty")
+        self._given = given
+
+    def batch(self, indices: np.ndarray) -> Tuple[Any, Any]:
+        if self._pair is not None:
+            chosen = self._torch.from_numpy(indices.astype(np.int64))
+            return self._pair[0][chosen], self._pair[1][chosen]
+        samples = [self._given[int(i)] for i in indices]
+        inputs, targets = self._torch.utils.data.default_collate(samples)
+        return inputs, targets
+
+    def labels(self) -> Optional[np.ndarray]:
+        """Classes, or None where targets are not whole numbers."""
+        if self._pair is not None:
+            targets = self._pair[1]
+        else:
+            targets = getattr(self._given, "targets", None)
+            if targets is None:
+                targets = [self._given[i][1] for i in range(self.size)]
+            targets = self._torch.as_tensor(targets)
+        if targets.ndim != 1 or targets.dtype.is_floating_point:
+            return None
+        labels: np.ndarray = targets.numpy().astype(np.int64)
+        if labels.min() < 0:
+            raise InvalidArgument(f"the classes begin at 0, but there is {labels.min()}")
+        return labels
+
+
+def _tensor(torch: Any, part: Any) -> Any:
+    return part if is_torch(part) else torch.as_tensor(np.asarray(part))
+
+
+class Simulation:
+    """A cluster of workers, some of which lie, that trains a PyTorch model of yours.
+
+    The server, the schedules, the attacks and the rules are the library's own; only gradients and
+    evaluations come from PyTorch, on the CPU. With the same seed two runs give the same bits.
+
+    model      a torch.nn.Module; it is trained in place, and starts from the weights it has
+    loss       called as loss(outputs, targets); None: cross-entropy
+    train_set  (inputs, targets), a TensorDataset, or any Dataset with an order
+    test_set   the same; the accuracy is the share of the samples whose class is found
+    workers, byzantine, share, attack, rule, ...   keys of a specification, see docs/spec.md:
+               updates, evaluate_every, batch, optimizer ("mu2", "momentum", "sgd"), eta, beta,
+               weights, arrivals, partition, seed, ...
+
+    Dropout and BatchNorm are as in the library's own engine: the second gradient of mu^2, on the
+    same sample at the model before, sees the same mask and moves no statistics; each worker has its
+    own running statistics, and the median of them is evaluated.
+
+    >>> simulation = ballast.Simulation(net, None, (x, y), (x_test, y_test), workers=17,
+    ...     byzantine=8, share=0.4, attack="sign-flip", rule="ctma(gm, 0.4)", updates=1000)
+    >>> history = simulation.run()
+    >>> history.plot()
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        loss: Optional[Callable[[Any, Any], Any]],
+        train_set: Any,
+        test_set: Any,
+        *,
+        workers: int = 9,
+        byzantine: int = 0,
+        share: float = 0.0,
+        attack: str = "sign-flip",
+        rule: str = "ctma(gm, {share})",
+        seed: int = 1,
+        classes: Optional[int] = None,
+        **settings: Any,
+    ) -> None:
+        self._network = Network(model)
+        self._torch = self._network.torch
+        self._loss = loss or self._torch.nn.CrossEntropyLoss()
+        self._train = _Samples(train_set, "train_set")
+        self._test = _Samples(test_set, "test_set")
+        labels = self._train.labels()
+        self._labels: List[int] = [] if labels is None else labels.tolist()
+        self._classes = 0 if labels is None else max(classes or 0, int(labels.max()) + 1)
+        for key in ("data", "model", "engine", "hidden", "seeds", "grid", "panel", "curve"):
+            if key in settings:
+                raise InvalidArgument(f"a simulation takes no '{key}': it is one run of a model")
+        spec = {
+            "name": "simulation",
+            "workers": workers,
+            "byzantine": byzantine,
+            "share": share,
+            "attack": attack,
+            "rule": rule,
+            "seeds": [seed],
+        }
+        spec.update(settings)
+        self._text = to_toml(spec)
+        self.updates = _core.count_updates(self._text, "simulation", [])
+
+    def run(self, *, explain: bool = False, progress: Progress = None, threads: int = 1) -> History:
+        """Trains from the weights the model has now, and leaves the last ones in it.
+
+        threads  of PyTorch's: one gradient of a small batch gains nothing by more, and with one the
+                 result does not depend on the machine
+
+        Ctrl-C ends the run between two gradients; PyTorch's random numbers go on afterwards as if
+        nothing had been drawn. An exception of the model or the loss is raised here.
+        """
+        network = self._network
+        was_training = network.module.training
+        random = self._torch.get_rng_state()
+        threads_before = self._torch.get_num_threads()
+        start = network.read_parameters()
+        statistics = network.read_statistics()
+        self._torch.set_num_threads(threads)
+        try:
+            run = _core.simulate(
+                self._text,
+                self._gradient,
+                self._evaluate,
+                start,
+                statistics,
+                self._train.size,
+                self._labels,
+                self._classes,
+                explain,
+                listener(progress, self.updates),
+            )
+            network.load(run["model"], run["statistics"])
+        except BaseException:
+            network.load(start, statistics)
+            raise
+        finally:
+            self._torch.set_rng_state(random)
+            self._torch.set_num_threads(threads_before)
+            network.module.train(was_training)
+            for parameter in network.parameters:
+                parameter.grad = None
+        return History(run)
+
+    def _gradient(
+        self,
+        parameters: np.ndarray,
+        indices: np.ndarray,
+        labels: np.ndarray,
+        seed: int,
+        out: np.ndarray,
+        statistics: Optional[np.ndarray],
+    ) -> float:
+        def loss_of() -> Any:
+            inputs, targets = self._train.batch(indices)
+            if self._labels:
+                targets = self._torch.from_numpy(labels.astype(np.int64))
+            loss = self._loss(self._network.module(inputs), targets)
+            loss.backward()
+            return loss
+
+        return self._network.gradient(parameters, seed, out, statistics, loss_of)
+
+    def _evaluate(self, parameters: np.ndarray, statistics: np.ndarray) -> Tuple[float, float]:
+        torch = self._torch
+        self._network.load(parameters, statistics)
+        self._network.module.eval()
+        loss, correct = 0.0, 0
+        with torch.no_grad():
+            for first in range(0, self._test.size, 256):
+                indices = np.arange(first, min(first + 256, self._test.size))
+                inputs, targets = self._test.batch(indices)
+                outputs = self._network.module(inputs)
+                loss += float(self._loss(outputs, targets)) * len(indices)
+                if outputs.ndim == 2 and targets.ndim == 1:
+                    correct += int((outputs.argmax(1) == targets).sum())
+        return loss / self._test.size, correct / self._test.size
+
+    def state_dict(self, history: History) -> Dict[str, Any]:
+        """The model of a history as named tensors."""
+        if history.parameters is None or history.statistics is None:
+            raise InvalidArgument("the history has no model")
+        return self._network.state(history.parameters, history.statistics)
+
+
+def compare(histories: Sequence[History], column: str = "test_accuracy", ax: Any = None) -> Any:
+    """Draws several histories into one picture."""
+    for history in histories:
+        ax = history.plot(column, ax)
+    if ax is not None:
+        ax.legend()
+    return ax

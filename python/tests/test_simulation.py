@@ -1,0 +1,316 @@
+"""Trainings: the library's models natively, PyTorch's through a callable, to the same result."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import ballast
+
+SPEC = {
+    "data": "files",
+    "model": "mlp",
+    "hidden": 8,
+    "workers": 5,
+    "byzantine": 1,
+    "share": 0.3,
+    "attack": "sign-flip",
+    "rule": "ctma(gm, 0.4)",
+    "updates": 60,
+    "evaluate_every": 20,
+    "seeds": [3],
+}
+
+
+def blobs(rng, size, classes=3, features=6):
+    """Three clouds that a small network can tell apart."""
+    labels = rng.integers(0, classes, size)
+    centres = np.random.default_rng(5).standard_normal((classes, features)) * 2
+    values = centres[labels] + rng.standard_normal((size, features))
+    return values.astype(np.float32), labels.astype(np.int64)
+
+
+@pytest.fixture
+def data(rng):
+    return blobs(rng, 400), blobs(rng, 200)
+
+
+@pytest.fixture
+def files(data, tmp_path):
+    """The same data as files, with the keys that name them."""
+    keys = {}
+    for part, (values, labels) in zip(("train", "test"), data):
+        np.save(tmp_path / f"{part}_images.npy", values)
+        np.save(tmp_path / f"{part}_labels.npy", labels)
+        keys[f"{part}_images"] = str(tmp_path / f"{part}_images.npy")
+        keys[f"{part}_labels"] = str(tmp_path / f"{part}_labels.npy")
+    return keys
+
+
+def make_net(seed=0):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(
+        torch.nn.Flatten(),
+        torch.nn.Linear(6, 16),
+        torch.nn.BatchNorm1d(16),
+        torch.nn.ReLU(),
+        torch.nn.Dropout(0.25),
+        torch.nn.Linear(16, 3),
+    )
+
+
+def test_train_gives_what_the_program_gives(program, files, tmp_path):
+    spec = {**SPEC, **files}
+    histories = ballast.train(spec, progress=False, threads=1)
+    again = ballast.train(spec, progress=False, out=tmp_path / "again")
+    assert len(histories) == 1 and histories[0].status == "finished"
+    assert (tmp_path / "again" / "summary.json").exists()
+    toml = tmp_path / "spec.toml"
+    keys = [f"{key} = {value!r}".replace("'", '"') for key, value in spec.items()]
+    toml.write_text("\n".join(keys))
+    command = [program, "train", toml, "--out", tmp_path / "program"]
+    subprocess.run(command, check=True, capture_output=True)
+    lines = (tmp_path / "program" / "metrics.csv").read_text().splitlines()
+    names = lines[0].split(",")
+    at = names.index("test_loss")
+    expected = [float(line.split(",")[at]) for line in lines[1:]]
+    assert histories[0]["test_loss"].tolist() == pytest.approx(expected, rel=1e-6)
+    assert (histories[0].test_loss == again[0].test_loss).all()
+    from_file = ballast.train(toml, progress=False, updates=20)
+    assert from_file[0].t.tolist() == [20]
+
+
+def test_a_history_is_a_table(files):
+    history = ballast.train({**SPEC, **files}, progress=False, explain=True)[0]
+    assert history.t.tolist() == [20, 40, 60]
+    assert list(history)[:2] == ["t", "test_accuracy"] and "byzantine_kept" in history
+    assert history.accuracy == history["test_accuracy"][-1]
+    assert "accuracy" in repr(history) and history.parameters.size > 0
+    with pytest.raises(AttributeError, match="neither"):
+        history.nothing
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    axes = history.plot()
+    assert axes.get_xlabel() == "updates"
+
+
+def test_progress_is_told(files):
+    told = []
+    ballast.train({**SPEC, **files}, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (60, 60) and told == sorted(told)
+
+
+def test_what_is_wrong_with_a_specification_is_said():
+    with pytest.raises(ballast.BallastError, match="wrokers"):
+        ballast.train({"wrokers": 3})
+    with pytest.raises(OSError, match="nowhere.toml"):
+        ballast.train("nowhere.toml")
+    with pytest.raises(ValueError, match="nan"):
+        ballast.train({"eta": float("nan")})
+    with pytest.raises(ValueError, match="dict|key"):
+        ballast.train({"eta": object()})
+    with pytest.raises(NotImplementedError, match="Simulation"):
+        ballast.train({"engine": "torch"})
+
+
+@pytest.mark.parametrize("optimizer", ["mu2", "sgd"])
+def test_a_module_trains_as_its_torchscript_file_does(optimizer, program, data, files, tmp_path):
+    torch = pytest.importorskip("torch")
+    net = make_net()
+    torch.jit.script(net).save(str(tmp_path / "net.pt"))
+    settings = {**SPEC, "optimizer": optimizer, "updates": 120, "attack": "label-flip"}
+    spec = {**settings, **files, "model": str(tmp_path / "net.pt")}
+    del spec["hidden"]
+    keys = [f"{key} = {value!r}".replace("'", '"') for key, value in spec.items()]
+    (tmp_path / "spec.toml").write_text("\n".join(keys))
+    command = [program, "train", tmp_path / "spec.toml", "--out", tmp_path / "out"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if "LibTorch" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "out" / "metrics.csv").read_text().splitlines()
+    names = lines[0].split(",")
+    expected = {
+        name: [float(line.split(",")[names.index(name)]) for line in lines[1:]]
+        for name in ("test_accuracy", "test_loss", "train_loss")
+    }
+    for key in ("data", "model", "hidden", "seeds"):
+        settings.pop(key)
+    history = ballast.Simulation(net, None, *data, seed=3, **settings).run(progress=False)
+    # Roundings differ between builds of PyTorch; masks and samples do not.
+    assert history["test_loss"] == pytest.approx(expected["test_loss"], rel=1e-3)
+    assert history["train_loss"] == pytest.approx(expected["train_loss"], rel=1e-3)
+    assert np.abs(history.test_accuracy - expected["test_accuracy"]).max() <= 0.01
+
+
+def test_a_simulation_repeats_and_leaves_the_world_as_it_was(data):
+    torch = pytest.importorskip("torch")
+    settings = {"updates": 60, "evaluate_every": 30, "workers": 5, "byzantine": 2, "share": 0.3}
+    results = []
+    for _ in range(2):
+        net = make_net()
+        net.eval()
+        random = torch.get_rng_state()
+        history = ballast.Simulation(net, None, *data, **settings).run(progress=False)
+        assert torch.equal(torch.get_rng_state(), random) and not net.training
+        flat = torch.cat([p.detach().reshape(-1) for p in net.parameters()]).numpy()
+        assert (flat == history.parameters).all()
+        results.append(history)
+    assert (results[0].parameters == results[1].parameters).all()
+    assert (results[0].statistics == results[1].statistics).all()
+
+
+def test_the_second_gradient_sees_the_same_mask_and_moves_no_statistics(data):
+    torch = pytest.importorskip("torch")
+    masks, moved = [], []
+
+    class Watch(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = make_net()
+
+        def forward(self, x):
+            if self.training:
+                y = torch.nn.functional.dropout(torch.ones(8), 0.5, True)
+                masks.append(y.tolist())
+                moved.append(self.net[2].running_mean.clone())
+            return self.net(x)
+
+    simulation = ballast.Simulation(
+        Watch(), None, *data, workers=1, updates=4, evaluate_every=4, arrivals="uniform"
+    )
+    simulation.run(progress=False)
+    # Update 1 takes one gradient, updates 2, 3 and 4 two each.
+    assert len(masks) == 7
+    for first, second in ((1, 2), (3, 4), (5, 6)):
+        assert masks[first] == masks[second]
+    assert masks[1] != masks[3] != masks[5]
+    # The first gradient of an update begins where that of the one before ended; the second at
+    # the statistics of the beginning, and is forgotten.
+    assert torch.equal(moved[2], torch.zeros(16))
+    assert not torch.equal(moved[1], moved[3]) and not torch.equal(moved[3], torch.zeros(16))
+
+
+def test_data_sets_of_every_kind_give_the_same_run(data):
+    torch = pytest.importorskip("torch")
+    pairs = [tuple(torch.from_numpy(part) for part in half) for half in data]
+
+    class Own(torch.utils.data.Dataset):
+        def __init__(self, pair):
+            self.pair = pair
+
+        def __len__(self):
+            return len(self.pair[0])
+
+        def __getitem__(self, i):
+            return self.pair[0][i], int(self.pair[1][i])
+
+    found = []
+    for make in (tuple, lambda pair: torch.utils.data.TensorDataset(*pair), Own):
+        sets = [make(pair) for pair in pairs]
+        simulation = ballast.Simulation(make_net(), None, *sets, updates=20, evaluate_every=20)
+        found.append(simulation.run(progress=False).parameters)
+    assert (found[0] == found[1]).all() and (found[0] == found[2]).all()
+
+
+def test_regression_has_no_classes(data):
+    torch = pytest.importorskip("torch")
+    (values, labels), _ = data
+    targets = labels.astype(np.float32)[:, None]
+    net = torch.nn.Linear(6, 1)
+    settings = {"workers": 3, "updates": 200, "evaluate_every": 50, "eta": 0.002}
+    history = ballast.Simulation(
+        net, torch.nn.functional.mse_loss, (values, targets), (values, targets), **settings
+    ).run(progress=False)
+    assert history.test_loss[-1] < history.test_loss[0]
+    with pytest.raises(ballast.BallastError, match="label"):
+        ballast.Simulation(
+            net,
+            torch.nn.functional.mse_loss,
+            (values, targets),
+            (values, targets),
+            **settings,
+            byzantine=1,
+            share=0.2,
+            attack="label-flip",
+        ).run(progress=False)
+
+
+def test_exceptions_of_the_model_come_out_and_leave_the_model_alone(data):
+    torch = pytest.importorskip("torch")
+    net = make_net()
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    calls = []
+
+    def loss(outputs, targets):
+        calls.append(1)
+        if len(calls) == 7:
+            raise ZeroDivisionError("on purpose")
+        return torch.nn.functional.cross_entropy(outputs, targets)
+
+    simulation = ballast.Simulation(net, loss, *data, updates=100, evaluate_every=100)
+    with pytest.raises(ZeroDivisionError, match="on purpose"):
+        simulation.run(progress=False)
+    for name, value in net.state_dict().items():
+        assert torch.equal(value, before[name]), name
+
+
+def test_misuse_of_a_simulation_is_refused(data):
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ValueError, match="not a torch.nn.Module"):
+        ballast.Simulation(3, None, *data)
+    with pytest.raises(ValueError, match="no parameters"):
+        ballast.Simulation(torch.nn.ReLU(), None, *data)
+    with pytest.raises(ValueError, match="float32"):
+        ballast.Simulation(make_net().double(), None, *data)
+    with pytest.raises(ValueError, match="empty"):
+        ballast.Simulation(make_net(), None, (data[0][0][:0], data[0][1][:0]), data[1])
+    with pytest.raises(ValueError, match="targets"):
+        ballast.Simulation(make_net(), None, (data[0][0], data[0][1][:3]), data[1])
+    with pytest.raises(ballast.BallastError, match="did you mean"):
+        ballast.Simulation(make_net(), None, *data, rule="gn")
+    with pytest.raises(ValueError, match="one run"):
+        ballast.Simulation(make_net(), None, *data, seeds=[1, 2])
+    broken = make_net()
+    with torch.no_grad():
+        broken[1].weight[0, 0] = float("nan")
+    with pytest.raises(ValueError, match="NaN"):
+        ballast.Simulation(broken, None, *data, updates=5).run()
+
+
+INTERRUPTED = """
+import numpy as np, sys, ballast
+values = np.random.default_rng(1).standard_normal((500, 6)).astype(np.float32)
+labels = np.arange(500) % 3
+np.save(sys.argv[1] + "/x.npy", values)
+np.save(sys.argv[1] + "/y.npy", labels)
+spec = dict(data="files", model="mlp", updates=1_000_000, evaluate_every=1_000_000, workers=3,
+            byzantine=0, share=0.0)
+for part in ("train", "test"):
+    spec[part + "_images"] = sys.argv[1] + "/x.npy"
+    spec[part + "_labels"] = sys.argv[1] + "/y.npy"
+def tell(done, total):
+    if done == 20: print("running", flush=True)
+try:
+    ballast.train(spec, progress=tell)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    assert ballast.aggregate("mean", values).size == 6
+"""
+
+
+def test_ctrl_c_ends_train(tmp_path):
+    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "running\n"
+            time.sleep(0.2)
+            process.send_signal(signal.SIGINT)
+            assert process.stdout.readline() == "interrupted\n"
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
