@@ -21,6 +21,13 @@ EXPRESSIONS = {
     "nnm": ["nnm(gm, 0.2)", "nnm(cwtm(0.2), 0.2)"],
     "bucketing": ["bucketing(cwmed, 2)", "bucketing(gm, 2, seed=7)"],
     "unweighted": ["unweighted(gm)"],
+    "meamed": ["meamed(0.2)"],
+    "bulyan": ["bulyan(0.1)"],
+    "cge": ["cge(0.2)"],
+    "monna": ["monna(0.2)", "monna(0.2, row=3)"],
+    "cclip": ["cclip(cwmed, 10)", "cclip(gm, 3, steps=2)"],
+    "clip": ["clip(gm, 20)"],
+    "arc": ["arc(cwtm(0.2), 0.2)"],
 }
 ALL = [text for texts in EXPRESSIONS.values() for text in texts]
 

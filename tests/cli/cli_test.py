@@ -361,6 +361,7 @@ class TextTest(ProgramTest):
 
     def test_list_tells_everything_that_can_be_named(self):
         kinds = {"rules": "gm(", "attacks": "empire(epsilon=0.1)",
+                 "methods": "kardam(F",
                  "weights": "f-cap(f=1, share=0.2)",
                  "arrivals": "burst(length=10)", "compute-times": "lognormal(sigma=0.5)",
                  "models": "mnist-cnn", "optimizers": "mu2"}
@@ -372,8 +373,8 @@ class TextTest(ProgramTest):
             self.assertIn(self.say("list", kind), whole)
             self.assertIn("|---|", self.say("list", kind, "--markdown"))
         self.assertEqual({line["kind"] for line in lines},
-                         {"rule", "attack", "weight policy", "arrival pattern", "compute time",
-                          "model", "optimizer"})
+                         {"rule", "attack", "method", "weight policy", "arrival pattern",
+                          "compute time", "model", "optimizer"})
         done = ballast("list", "atacks")
         self.assertIn("did you mean 'attacks'?", done.stderr)
 

@@ -266,7 +266,7 @@ TEST(Grid, IsTheSameForTheResolvedText) {
 
 // FNV-1a of the lines "seed = 1", "updates = 3750", ..., "ball_radius = 1.0", worked out elsewhere.
 // A new key or default changes it, and finished runs are then run again.
-TEST(Fingerprint, IsStable) { EXPECT_EQ(fingerprint(assembly::RunSpec(), 1), "c0595018d02a7e2b"); }
+TEST(Fingerprint, IsStable) { EXPECT_EQ(fingerprint(assembly::RunSpec(), 1), "569d3f6c263c6af7"); }
 
 TEST(Fingerprint, DoesNotDependOnClaimsAndStatedShares) {
   constexpr std::string_view kTables = "[[panel]]\nlabel = \"p\"\n[[curve]]\nlabel = \"a\"\n";
