@@ -27,6 +27,7 @@ struct WorkFlags {
   bool is_bfloat16 = false;
   std::uint32_t pause_ms = 0;
   double patience_seconds = 300.0;
+  double report_seconds = 0.0;
   bool as_json = false;
 };
 
@@ -55,6 +56,8 @@ Status run_work(const WorkFlags& flags) {
       .pause = std::chrono::milliseconds(flags.pause_ms),
       .patience = std::chrono::duration_cast<std::chrono::milliseconds>(
           std::chrono::duration<double>(flags.patience_seconds)),
+      .report_every = std::chrono::duration_cast<std::chrono::milliseconds>(
+          std::chrono::duration<double>(flags.report_seconds)),
       .clock = wall_clock,
       .events = json_log(),
       .stop = &watch_for_interrupt()};
@@ -99,6 +102,11 @@ void add_work_command(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--patience-seconds", flags->patience_seconds, "with a server that is away")
       ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  command
+      ->add_option("--report-seconds", flags->report_seconds,
+                   "log the round trips (p50, p99, longest) this often; 0: never")
+      ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   command->add_flag("--json", flags->as_json, "print the result as JSON");
   command->callback([flags, &action] { action = [flags] { return run_work(*flags); }; });

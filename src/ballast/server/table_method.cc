@@ -72,8 +72,8 @@ class TableMethod final : public Method {
 
   std::string pause_reason() const override {
     if (has_quorum_) return {};
-    return fmt::format("{} of {} workers have sent an update; {} are needed before the model moves",
-                       table_.filled_count(), counts_.size(), needed_rows());
+    return fmt::format("{} workers have sent an update; {} are needed before the model moves",
+                       table_.filled_count(), needed_rows());
   }
 
   // Below the quorum it waits for those that have no row yet.

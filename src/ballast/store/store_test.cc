@@ -5,6 +5,7 @@
 
 #include "ballast/files/test_support.h"
 #include "ballast/store/generation.h"
+#include "ballast/store/inspect.h"
 #include "ballast/store/test_run.h"
 
 namespace ballast::store {
@@ -224,6 +225,20 @@ TEST_F(StoreTest, AnAcknowledgementOfAWorkerThatIsNewerThanTheCheckpointIsRememb
   const auto resumed = Store::resume(folder(), more).value();
   ASSERT_EQ(resumed.state.senders.size(), kRunWorkers + 1);
   EXPECT_EQ(resumed.state.senders[kRunWorkers].sequence, 7u);
+}
+
+TEST_F(StoreTest, TheEnrolledComeBackWithTheirNumbers) {
+  const std::vector<EnrolledWorker> workers = {{"a", "pem\n"}, {"b", ""}};
+  {
+    auto server = make_run();
+    auto store = Store::create(folder(), "run", run_shape(), server.state(), kRunNow,
+                               operating_system(), workers)
+                     .value();
+    EXPECT_FALSE(store.set_workers({{"a", ""}, {"a", ""}}));
+    EXPECT_FALSE(store.set_workers(std::vector<EnrolledWorker>(kRunWorkers + 1)));
+  }
+  EXPECT_EQ(Store::resume(folder(), run_shape())->workers, workers);
+  EXPECT_EQ(read_newest_manifest(folder())->workers, workers);
 }
 
 TEST_F(StoreTest, AFolderWithoutACheckpointIsRefused) {
