@@ -7,6 +7,7 @@
 
 #include "ballast/files/text_file.h"
 #include "ballast/identity/name.h"
+#include "ballast/identity/workers_file.h"
 
 namespace ballast::service {
 namespace {
@@ -62,31 +63,9 @@ Result<Enrolment> enrol(const EnrolmentRequest& request, const store::Manifest* 
                   enrolment.places, enrolment.workers.size(), needed));
 }
 
-Result<std::vector<std::string>> parse_workers_file(std::string_view text) {
-  if (!text.empty() && text.back() != '\n') {
-    return invalid_argument("its last line has no end: it may still be written");
-  }
-  std::vector<std::string> names;
-  std::set<std::string_view> seen;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(line.size() + 1);
-    if (line.empty() || line.front() == '#') continue;
-    if (const Status checked = identity::check_name(line); !checked) {
-      return invalid_argument(fmt::format("line {}: {}", number, checked.error().message));
-    }
-    if (!seen.insert(line).second) {
-      return invalid_argument(fmt::format("line {}: {} is named twice", number, line));
-    }
-    names.emplace_back(line);
-  }
-  if (names.empty()) return invalid_argument("names no worker");
-  return names;
-}
-
 Result<std::vector<std::string>> read_workers_file(const std::filesystem::path& path) {
   BALLAST_TRY(const std::string text, files::read_text(path, kWorkersFileBytesMax));
-  return files::naming(path, parse_workers_file(text));
+  return files::naming(path, identity::parse_workers_file(text));
 }
 
 std::optional<Result<std::vector<std::string>>> WorkersFileWatch::look() {
@@ -95,7 +74,7 @@ std::optional<Result<std::vector<std::string>>> WorkersFileWatch::look() {
   if (seen_ == seen) return std::nullopt;
   seen_ = std::move(seen);
   if (!text) return tl::unexpected(std::move(text).error());
-  return files::naming(path_, parse_workers_file(*text));
+  return files::naming(path_, identity::parse_workers_file(*text));
 }
 
 }  // namespace ballast::service

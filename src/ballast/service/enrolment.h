@@ -42,9 +42,7 @@ struct EnrolmentRequest {
 // name, names that repeat, and fewer places than there are workers or have been.
 Result<Enrolment> enrol(const EnrolmentRequest& request, const store::Manifest* stored);
 
-// A text with one name per line; lines that begin with '#' and empty lines say nothing. Errors name
-// the line. A last line without its end is refused: it may still be written.
-Result<std::vector<std::string>> parse_workers_file(std::string_view text);
+// As identity/workers_file.h describes it.
 Result<std::vector<std::string>> read_workers_file(const std::filesystem::path& path);
 
 // Follows a workers file.
