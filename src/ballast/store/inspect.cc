@@ -62,7 +62,7 @@ Result<NewestState> read_newest(const std::filesystem::path& folder) {
       return NewestState{std::move(manifest), std::move(state)};
     };
     auto newest = read();
-    if (newest) return newest;
+    if (newest || newest.error().code == ErrorCode::kUnsupported) return newest;
     if (damage.empty()) damage = std::move(newest).error().message;
   }
   return io_error(

@@ -63,6 +63,8 @@ Result<Loaded> load_newest(const FileSystem& disk, const fs::path& folder, const
   for (const std::uint64_t number : numbers) {
     BALLAST_TRY_STATUS(check_configuration(disk, folder, number, shape));
     auto loaded = load(disk, folder, number);
+    // Of another version, and intact for all we know.
+    if (!loaded && loaded.error().code == ErrorCode::kUnsupported) return loaded;
     if (!loaded) {
       damages.push_back(std::move(loaded).error().message);
       continue;
