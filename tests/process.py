@@ -117,11 +117,10 @@ class Site:
         """A server on the port of the one before it, if there was one."""
         self.ports.unlink(missing_ok=True)
         for flag, value in (("--model-out", self.folder / "model.safetensors"),
-                            ("--linger-seconds", 0)):
+                            ("--linger-seconds", 0), ("--listen", f"127.0.0.1:{self.port}")):
             more = more if flag in more else (*more, flag, value)
         return self.start("serve", self.spec, *credentials, "--ports-file", self.ports, "--json",
-                          "--http", "127.0.0.1:0", "--listen", f"127.0.0.1:{self.port}", *more,
-                          **how)
+                          "--http", "127.0.0.1:0", *more, **how)
 
     def is_listening(self, server):
         """Once it is; false if it ended before."""

@@ -25,6 +25,7 @@ struct WorkFlags {
   std::string attack;
   std::optional<std::uint64_t> updates_max;
   bool is_bfloat16 = false;
+  bool rejoins = false;
   std::uint32_t pause_ms = 0;
   double patience_seconds = 300.0;
   double report_seconds = 0.0;
@@ -53,6 +54,7 @@ Status run_work(const WorkFlags& flags) {
       .attack = flags.attack,
       .updates_max = flags.updates_max,
       .encoding = flags.is_bfloat16 ? wire::Encoding::kBfloat16 : wire::Encoding::kFloat32,
+      .rejoins = flags.rejoins,
       .pause = std::chrono::milliseconds(flags.pause_ms),
       .patience = std::chrono::duration_cast<std::chrono::milliseconds>(
           std::chrono::duration<double>(flags.patience_seconds)),
@@ -95,6 +97,8 @@ void add_work_command(CLI::App& app, Action& action) {
   command->add_option("--attack", flags->attack, "lie, to test a server ('ballast list')");
   command->add_flag("--bfloat16", flags->is_bfloat16,
                     "send and get values rounded to 8 bits of precision: half the bytes");
+  command->add_flag("--rejoin", flags->rejoins,
+                    "forget everything and join anew before each update, to test a server");
   command->add_option("--updates", flags->updates_max, "leave after so many");
   command
       ->add_option("--pause-ms", flags->pause_ms, "wait so long before each update, to try things")

@@ -26,7 +26,7 @@ from process import SEED, Site, wait_for
 from churn import ENDLESS, SPEC, WORKERS, Crowd
 from findings import Findings
 
-SECONDS_FULL, SECONDS_REDUCED = 3600, 20
+SECONDS_FULL, SECONDS_REDUCED = 3600, 10
 CHURN_SECONDS = (0.2, 1.5)
 MIB = 1 << 20
 

@@ -164,7 +164,10 @@ class WorkerLoop {
       } else {
         ++report_.lost;
       }
-      if (has_new_certificate(!pushed) && !model.is_over) {
+      if (options_.rejoins && pushed && !model.is_over) {
+        BALLAST_TRY_STATUS(start_afresh());
+        BALLAST_TRY(model, client_->join());
+      } else if (has_new_certificate(!pushed) && !model.is_over) {
         BALLAST_TRY(model, client_->rejoin());
       } else if (!pushed) {
         return tl::unexpected(std::move(pushed).error());

@@ -23,8 +23,9 @@ struct WorkOptions {
   std::string attack = {};                                  // empty: honest
   std::optional<std::uint64_t> updates_max = std::nullopt;  // then it leaves
   wire::Encoding encoding = wire::Encoding::kFloat32;       // of models and updates on their way
-  std::chrono::milliseconds pause{0};                       // before each update: a slow machine
-  std::chrono::milliseconds patience{300'000};              // with a server that is away
+  bool rejoins = false;  // forgets everything and joins anew before each update: a flooder
+  std::chrono::milliseconds pause{0};           // before each update: a slow machine
+  std::chrono::milliseconds patience{300'000};  // with a server that is away
   // How often the event `round-trips` tells how long the answers take; 0: never.
   std::chrono::milliseconds report_every{0};
   WallClock clock = {};  // required with credentials
