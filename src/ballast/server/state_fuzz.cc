@@ -93,7 +93,7 @@ double number(Bytes& bytes, double right) {
 void change_vector(Bytes& bytes, std::vector<float>& values) {
   if ((bytes.below(2) == 1)) values.resize(bytes.below(kDim + 1 + 1));
   if (!values.empty() && (bytes.below(2) == 1)) {
-    values[bytes.below(values.size(+1) - 1)] = static_cast<float>(number(bytes, 1.0));
+    values[bytes.below(values.size())] = static_cast<float>(number(bytes, 1.0));
   }
 }
 

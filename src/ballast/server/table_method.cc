@@ -180,7 +180,8 @@ Status TableMethod::check(MethodState& state,
   const NamedNumbers* const kept = state.find_numbers(kKept);
   const NamedNumbers* const revisions = state.find_numbers(kRevisions);
   if (counts == nullptr || kept == nullptr || revisions == nullptr ||
-      counts->values.size() > counts_.size() || kept->values.size() != counts->values.size() ||
+      counts->values.size() > std::min(counts_.size(), lifetime_counts.size()) ||
+      kept->values.size() != counts->values.size() ||
       revisions->values.size() != counts->values.size() + 1) {
     return invalid_argument(
         fmt::format("the state is not one of a table with at most {} rows", counts_.size()));
