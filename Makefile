@@ -58,6 +58,14 @@ deb: setup program ## make a Debian package of the program in build/
 	@echo "== deb"
 	@packaging/build_deb.sh build/bin/ballast build
 
+soak: setup program ## let a server run for an hour while its workers come and go
+	@echo "== soak: an hour"
+	@BALLAST_PROGRAM=build/bin/ballast /usr/bin/python3 -B tests/reliability/soak.py --full --out build
+
+check-deb: setup setup-check program ## install the package into a minimal Debian, and start it
+	@echo "== check: deb"
+	@BALLAST_PROGRAM=build/bin/ballast /usr/bin/python3 -B tests/packaging/chroot_test.py
+
 check: check-style check-format check-tidy check-simulate check-asan check-tsan check-fuzz ## all
 
 check-style: setup ## include ladder, sizes, banned words: tools/tidy.py
@@ -97,5 +105,6 @@ clean: ## remove everything that was built
 setup-check:
 	@tools/setup.sh check
 
-.PHONY: help setup setup-check build program test demo bench reliability install deb clean format \
-  check check-style check-format check-tidy check-simulate check-asan check-tsan check-fuzz
+.PHONY: help setup setup-check build program test demo bench reliability install deb soak \
+  clean format check check-deb check-style check-format check-tidy check-simulate check-asan \
+  check-tsan check-fuzz
