@@ -40,6 +40,12 @@ Result<std::uint64_t> reached_before(const store::Store& store) {
 Result<CheckpointWriter> CheckpointWriter::open(const CheckpointWriterOptions& options,
                                                 server::ParameterServer& server) {
   CheckpointWriter checkpoints(options);
+  checkpoints.places_ = server.worker_count();
+  if (checkpoints.workers_.empty()) {
+    for (const std::string& name : server.admission().names) {
+      checkpoints.workers_.push_back({.name = name, .certificate = {}});
+    }
+  }
   if (options.folder.empty()) return checkpoints;
   BALLAST_TRY_STATUS(options.is_resume ? checkpoints.resume(options, server)
                                        : checkpoints.create(options, server));

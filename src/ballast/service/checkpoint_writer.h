@@ -27,7 +27,8 @@ struct CheckpointWriterOptions {
   store::CheckpointPolicy::Options policy = {};
   std::string run = {};
   std::string configuration = {};
-  std::vector<store::EnrolledWorker> workers = {};  // by number
+  // By number; empty: those that the server names, of no known certificate.
+  std::vector<store::EnrolledWorker> workers = {};
   transport::WallClock clock = {};
   store::FileSystem* disk = &store::operating_system();  // that holds the folder. Borrowed.
 };
@@ -69,6 +70,7 @@ class CheckpointWriter {
   std::uint64_t unsaved(const server::ParameterServer& server) const noexcept {
     return store_ ? server.accepted_count() - saved_count_ : 0;
   }
+  std::size_t places() const noexcept { return places_; }  // for workers, named or not
   const std::vector<store::EnrolledWorker>& workers() const noexcept { return workers_; }
   std::uint64_t failure_count() const noexcept { return failure_count_; }
   std::uint64_t incarnation() const noexcept { return store_ ? store_->incarnation() : 1; }
@@ -91,6 +93,7 @@ class CheckpointWriter {
 
   transport::WallClock clock_;
   std::vector<store::EnrolledWorker> workers_;
+  std::size_t places_ = 0;
   bool are_workers_new_ = false;  // since the last checkpoint
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   store::CheckpointPolicy policy_;

@@ -69,13 +69,11 @@ CheckpointWriterOptions checkpoint_options(const Plan& plan, const ServeOptions&
           .clock = options.clock};
 }
 
-ServerHooksOptions hooks_options(const Plan& plan, const ServeOptions& options,
-                                 std::size_t places) {
+ServerHooksOptions hooks_options(const Plan& plan, const ServeOptions& options) {
   const std::uint64_t unsaved_max = options.unsaved_max > 0
                                         ? options.unsaved_max
                                         : 2 * options.checkpoints.every_updates.value_or(1000);
-  return {.places = places,
-          .updates = plan.run().updates,
+  return {.updates = plan.run().updates,
           .evaluate_every = plan.run().evaluate_every,
           .write_every = options.model_out.empty() ? 0 : options.model_every,
           .unsaved_max = unsaved_max,
@@ -171,8 +169,7 @@ class ServerRun {
     server.begin_incarnation(checkpoints.incarnation());
     if (!options_.state.empty()) BALLAST_TRY_STATUS(describe_run(options_.state, plan_));
     report_resume(checkpoints);
-    hooks_ = std::make_unique<ServerHooks>(hooks_options(plan_, options_, enrolment_.places),
-                                           std::move(checkpoints));
+    hooks_ = std::make_unique<ServerHooks>(hooks_options(plan_, options_), std::move(checkpoints));
     hooks_->publish(server);
     was_complete_ = server.accepted_count() >= plan_.run().updates;
     if (was_complete_) hooks_->close(server);  // before anybody can send one more

@@ -50,7 +50,9 @@ constexpr std::chrono::milliseconds kStopWait{50};  // until a wish to stop is n
 }  // namespace
 
 ServerHooks::ServerHooks(ServerHooksOptions options, CheckpointWriter checkpoints)
-    : options_(std::move(options)), checkpoints_(std::move(checkpoints)), lines_(options_.places) {}
+    : options_(std::move(options)),
+      checkpoints_(std::move(checkpoints)),
+      lines_(checkpoints_.places()) {}
 
 transport::ExchangeHooks ServerHooks::hooks() {
   return {.judged = [this](const auto& server,
@@ -204,7 +206,7 @@ void ServerHooks::measure(const server::ParameterServer& server) {
 }
 
 void ServerHooks::publish(const server::ParameterServer& server) {
-  if (measures_.empty()) measures_.resize(options_.places);
+  if (measures_.empty()) measures_.resize(checkpoints_.places());
   ServerStatus status = status_of(server, measures_);
   status.updates = options_.updates;
   status.generation = checkpoints_.generation();

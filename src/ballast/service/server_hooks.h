@@ -36,7 +36,6 @@ struct ModelSnapshot {
 };
 
 struct ServerHooksOptions {
-  std::size_t places = 0;            // for workers
   std::uint64_t updates = 0;         // the run is complete after so many accepted ones
   std::uint64_t evaluate_every = 0;  // accepted updates
   std::uint64_t write_every = 0;     // likewise; 0: at the end only
