@@ -65,6 +65,14 @@ wheel: setup build ## make a wheel of the Python package, with the program insid
 	@echo "== wheel"
 	@python/wheel.sh
 
+soak: setup program ## let a server run for an hour while its workers come and go
+	@echo "== soak: an hour"
+	@BALLAST_PROGRAM=build/bin/ballast /usr/bin/python3 -B tests/reliability/soak.py --full --out build
+
+check-deb: setup setup-check program ## install the package into a minimal Debian, and start it
+	@echo "== check: deb"
+	@BALLAST_PROGRAM=build/bin/ballast /usr/bin/python3 -B tests/packaging/chroot_test.py
+
 check: check-style check-format check-tidy check-python check-simulate check-asan check-tsan \
   check-fuzz ## all
 
@@ -111,5 +119,5 @@ setup-check:
 	@tools/setup.sh check
 
 .PHONY: help setup setup-check python-setup build program test demo bench reliability install deb \
-  wheel clean format check check-style check-format check-tidy check-python check-simulate \
-  check-asan check-tsan check-fuzz
+  wheel soak clean format check check-deb check-style check-format check-tidy check-python \
+  check-simulate check-asan check-tsan check-fuzz

@@ -8,7 +8,7 @@ set -euo pipefail
 program=$(realpath "$1")
 out=$(realpath "$2")
 here=$(dirname "$(realpath "$0")")
-version=$("$program" --version | cut -d' ' -f2)
+version=${BALLAST_DEB_VERSION:-$("$program" --version | cut -d" " -f2)}
 architecture=$(dpkg --print-architecture)
 package=$out/ballast_${version}_$architecture.deb
 work=$(mktemp -d)

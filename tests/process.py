@@ -78,6 +78,7 @@ class Site:
         self.ports = self.folder / "ports"
         self.port, self.http = "0", "0"
         self.processes = []
+        self.started = 0
 
     def __enter__(self):
         return self
@@ -94,7 +95,8 @@ class Site:
 
     def start(self, *arguments, environment=None, launcher=()):
         """A process; what it says on standard error is in the file .log."""
-        path = self.folder / f"log-{len(self.processes)}"
+        self.started += 1
+        path = self.folder / f"log-{self.started}"
         with open(path, "w", encoding="utf-8") as log:
             process = subprocess.Popen([*launcher, PROGRAM, *map(str, arguments)],
                                        stdout=subprocess.PIPE, stderr=log, text=True,
@@ -103,15 +105,22 @@ class Site:
         self.processes.append(process)
         return process
 
+    def forget(self, process):
+        """Kills it and keeps nothing of it, for runs that start thousands."""
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.log.unlink()
+        self.processes.remove(process)
+
     def start_server(self, *more, credentials=INSECURE, **how):
         """A server on the port of the one before it, if there was one."""
         self.ports.unlink(missing_ok=True)
         for flag, value in (("--model-out", self.folder / "model.safetensors"),
-                            ("--linger-seconds", 0)):
+                            ("--linger-seconds", 0), ("--listen", f"127.0.0.1:{self.port}")):
             more = more if flag in more else (*more, flag, value)
         return self.start("serve", self.spec, *credentials, "--ports-file", self.ports, "--json",
-                          "--http", "127.0.0.1:0", "--listen", f"127.0.0.1:{self.port}", *more,
-                          **how)
+                          "--http", "127.0.0.1:0", *more, **how)
 
     def is_listening(self, server):
         """Once it is; false if it ended before."""

@@ -67,8 +67,10 @@ Json to_json(const store::GenerationReport& generation) {
   json["workers"] = Json::array();
   for (std::size_t i = 0; i < manifest.senders.size(); ++i) {
     const server::SenderRecord& sender = manifest.senders[i];
+    const bool is_named = i < manifest.workers.size();
     json["workers"].push_back(
-        {{"count", static_cast<std::uint64_t>(number_of(manifest, "counts", i))},
+        {{"name", is_named ? Json(manifest.workers[i].name) : Json()},
+         {"count", static_cast<std::uint64_t>(number_of(manifest, "counts", i))},
          {"lifetime_count", sender.lifetime_count()},
          {"sequence", sender.sequence}});
   }

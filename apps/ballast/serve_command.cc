@@ -26,6 +26,8 @@ struct ServeFlags {
   std::string denied;
   std::string listen;
   std::vector<std::string> names;
+  std::string workers_file;
+  std::size_t workers_max = 0;
   std::string state;
   std::string resume;
   std::uint64_t checkpoint_updates = 1000;
@@ -57,9 +59,14 @@ Result<service::ServeOptions> serve_options(const ServeFlags& flags) {
   if (!flags.state.empty() && !flags.resume.empty()) {
     return invalid_argument("--state starts a run and --resume goes on with one; leave out one");
   }
+  if (!flags.names.empty() && !flags.workers_file.empty()) {
+    return invalid_argument("name the workers with --worker or with --workers-file, not with both");
+  }
   service::ServeOptions options{
       .listen = flags.listen,
       .names = flags.names,
+      .workers_file = flags.workers_file,
+      .places = flags.workers_max,
       .state = flags.resume.empty() ? flags.state : flags.resume,
       .is_resume = !flags.resume.empty(),
       .workers_min = flags.workers_min,
@@ -184,6 +191,11 @@ void add_serve_command(CLI::App& app, Action& action) {
   command->add_option("--denied", flags->denied, "list of revoked certificates");
   command->add_option("--worker", flags->names, "name of a worker, once for each [worker-0 ...]")
       ->take_all();
+  command->add_option("--workers-file", flags->workers_file,
+                      "instead: a name per line; who is added while it runs takes part");
+  command->add_option("--max-workers", flags->workers_max,
+                      "places for workers, also for those to be added [as many as there are; two "
+                      "more with --workers-file]");
   command->add_option("--min-workers", flags->workers_min,
                       "take no step before so many have sent [what the weights need]");
   add_state_flags(*command, *flags);

@@ -25,8 +25,10 @@ struct WorkFlags {
   std::string attack;
   std::optional<std::uint64_t> updates_max;
   bool is_bfloat16 = false;
+  bool rejoins = false;
   std::uint32_t pause_ms = 0;
   double patience_seconds = 300.0;
+  double report_seconds = 0.0;
   bool as_json = false;
 };
 
@@ -52,9 +54,12 @@ Status run_work(const WorkFlags& flags) {
       .attack = flags.attack,
       .updates_max = flags.updates_max,
       .encoding = flags.is_bfloat16 ? wire::Encoding::kBfloat16 : wire::Encoding::kFloat32,
+      .rejoins = flags.rejoins,
       .pause = std::chrono::milliseconds(flags.pause_ms),
       .patience = std::chrono::duration_cast<std::chrono::milliseconds>(
           std::chrono::duration<double>(flags.patience_seconds)),
+      .report_every = std::chrono::duration_cast<std::chrono::milliseconds>(
+          std::chrono::duration<double>(flags.report_seconds)),
       .clock = wall_clock,
       .events = json_log(),
       .stop = &watch_for_interrupt()};
@@ -92,6 +97,8 @@ void add_work_command(CLI::App& app, Action& action) {
   command->add_option("--attack", flags->attack, "lie, to test a server ('ballast list')");
   command->add_flag("--bfloat16", flags->is_bfloat16,
                     "send and get values rounded to 8 bits of precision: half the bytes");
+  command->add_flag("--rejoin", flags->rejoins,
+                    "forget everything and join anew before each update, to test a server");
   command->add_option("--updates", flags->updates_max, "leave after so many");
   command
       ->add_option("--pause-ms", flags->pause_ms, "wait so long before each update, to try things")
@@ -99,6 +106,11 @@ void add_work_command(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--patience-seconds", flags->patience_seconds, "with a server that is away")
       ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  command
+      ->add_option("--report-seconds", flags->report_seconds,
+                   "log the round trips (p50, p99, longest) this often; 0: never")
+      ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   command->add_flag("--json", flags->as_json, "print the result as JSON");
   command->callback([flags, &action] { action = [flags] { return run_work(*flags); }; });

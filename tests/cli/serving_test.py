@@ -319,7 +319,7 @@ class Flags(ServingTest):
         self.refused("0.0.0.0", "serve", self.spec, "--listen", "0.0.0.0:0", "--insecure-localhost")
         work = ("work", self.spec, "--server", "127.0.0.1:1", "--insecure-localhost", "--name")
         self.refused("--number", *work, "ada")
-        self.refused("0 to 3", *work, "worker-4")
+        self.refused("0 to 3", *work, "worker-4", "--set", "partition=even")
         self.refused("sign-flip", *work, "worker-1", "--attack", "sign-flop")
         self.refused("needs the honest", *work, "worker-1", "--attack", "empire")
         self.refused("127.0.0.1:1", *work, "worker-1", "--patience-seconds", 0)

@@ -22,6 +22,8 @@ using std::chrono::milliseconds;
 
 class Notebook final : public Peer {
  public:
+  explicit Notebook(std::string certificate = {}) : certificate_(std::move(certificate)) {}
+  const std::string& certificate() const noexcept override { return certificate_; }
   void deliver(Delivery delivery) override {
     const std::lock_guard lock(mutex_);
     deliveries_.push_back(std::move(delivery));
@@ -53,6 +55,7 @@ class Notebook final : public Peer {
   std::condition_variable changed_;
   std::vector<Delivery> deliveries_;
   std::optional<Close> closed_;
+  const std::string certificate_;
 };
 
 using NotebookPointer = std::shared_ptr<Notebook>;
@@ -213,6 +216,36 @@ TEST(Exchange, HeldPeersAreSentAwayAfterAWhileAndReleasedByOthers) {
     }
   }
   ASSERT_TRUE(peers[1]->next().value().next);
+}
+
+TEST(Exchange, AWorkerThatIsEnrolledWhileItRunsMayJoin) {
+  const TestSetting setting{.free_places = 1};
+  const auto number = static_cast<std::uint32_t>(setting.worker_count);
+  std::map<std::uint32_t, std::string> certificates;
+  Exchange exchange(make_server(setting),
+                    {.hooks = {.certificate = [&](auto worker, const auto& certificate) {
+                       certificates[worker] = certificate;
+                     }}});
+  const auto keep = [](const server::ParameterServer&) { return Status{}; };
+  EXPECT_EQ(exchange.find("late"), std::nullopt);
+  const auto fail = [](const server::ParameterServer&) { return Status(io_error("disk full")); };
+  EXPECT_EQ(exchange.enrol("late", fail).error().message, "disk full");
+  EXPECT_EQ(exchange.find("late"), std::nullopt) << "what is not kept is not enrolled";
+  EXPECT_FALSE(exchange.enrol("w0", keep)) << "is enrolled";
+
+  EXPECT_EQ(exchange.enrol("late", keep).value(), number);
+
+  EXPECT_EQ(exchange.find("late"), number);
+  EXPECT_FALSE(exchange.enrol("later", keep)) << "there was one place";
+  const auto peer = std::make_shared<Notebook>("its certificate");
+  exchange.join(number, peer, Memory::kFresh);
+  const auto first = peer->next();
+  ASSERT_TRUE(first && first->next);
+  EXPECT_TRUE(send(exchange, number, peer, first->next->ticket, Values(setting.dim, 1)).value());
+  EXPECT_EQ(peer->next()->verdict, Verdict::kAccepted);
+  exchange.stop();
+  EXPECT_EQ(certificates[number], "its certificate");
+  EXPECT_EQ(exchange.enrol("last", keep).error().code, ErrorCode::kInterrupted);
 }
 
 TEST(Exchange, StoppingClosesEveryPeerAndLaterCallsDoNothing) {

@@ -146,6 +146,17 @@ TEST_F(Denying, ARevokedWorkerLosesItsRowAtOnceWhileItIsAway) {
   EXPECT_EQ(count_of(0, MemberEvent::kRevoked), 1);
 }
 
+// A server that was started again knows its workers' certificates from the checkpoint.
+TEST_F(Denying, WhoWasRevokedWhileTheServerWasAwayLosesItsRowBeforeItComesBack) {
+  const TlsFiles files = authority.issue("w1");
+  setting.network.certificates = {"", content_of(files.certificate)};
+  start();
+  EXPECT_EQ(count_of(1, MemberEvent::kRevoked), 0);
+  deny(content_of(files.certificate), Denial::kRevoked);
+  EXPECT_TRUE(wait_until([&] { return count_of(1, MemberEvent::kRevoked) == 1; }));
+  EXPECT_EQ(count_of(0, MemberEvent::kRevoked), 0);
+}
+
 TEST_F(Denying, AWorkerRevokedWhileItIsHeldIsTold) {
   setting.weights = server::CappedWeights{.f = 1, .share = 0.34};
   start();

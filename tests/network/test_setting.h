@@ -29,6 +29,7 @@ struct TestSetting {
   std::size_t dim = 8;
   std::size_t statistic_count = 0;
   std::size_t worker_count = 4;
+  std::size_t free_places = 0;  // beside them
   server::WeightPolicy weights = server::CountWeights{};
   std::string rule = "mean";
   double eta = 0.1;
@@ -38,17 +39,20 @@ struct TestSetting {
 };
 
 inline server::ParameterServer make_server(const TestSetting& setting) {
+  const std::size_t places = setting.worker_count + setting.free_places;
   auto method = server::make_table_method(
-      {.worker_count = setting.worker_count, .dim = setting.dim, .weights = setting.weights},
+      {.worker_count = places, .dim = setting.dim, .weights = setting.weights},
       robust::parse_rule(setting.rule).value(), kernels::make_cpu_backend(1));
-  server::AdmissionOptions admission{.waits_for_use = true, .silence_max = setting.silence_max};
+  server::AdmissionOptions admission{.free_places = setting.free_places,
+                                     .waits_for_use = true,
+                                     .silence_max = setting.silence_max};
   for (std::size_t i = 0; i < setting.worker_count; ++i) {
     admission.names.push_back("w" + std::to_string(i));
   }
   const auto* capped = std::get_if<server::CappedWeights>(&setting.weights);
   if (capped != nullptr) admission.lead.f = capped->f;
   return server::ParameterServer::make(
-             {.worker_count = setting.worker_count,
+             {.worker_count = places,
               .statistic_count = setting.statistic_count,
               .admission = admission},
              {.method = std::move(method).value(),

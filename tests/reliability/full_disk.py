@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""A disk on which the journal still fits and checkpoints do not.
+"""A disk that is full: without inodes, and without space.
 
 A small file system without free inodes: journal lines go into files that are there, a checkpoint
 needs new ones. The server must stop acknowledging at its bound, say so, go on when there is room
-again, and after kill -9 in that state lose no more than the bound. Needs the right to mount.
+again, and after kill -9 in that state lose no more than the bound. Without space the journal fails
+too, sooner or later: the server ends, and what it has acknowledged is in the journal. Needs the
+right to mount.
 
 Usage: BALLAST_PROGRAM=build/bin/ballast tests/reliability/full_disk.py [--full]
 """
@@ -50,6 +52,17 @@ class SmallDisk:
             except OSError:
                 return
 
+    def fill_space(self):
+        """Takes the space that is left."""
+        (self.folder / "fill").mkdir(exist_ok=True)
+        with open(self.folder / "fill" / "space", "ab", buffering=0) as file:
+            for size in (1 << 20, 4096, 1):
+                try:
+                    while True:
+                        file.write(bytes(size))
+                except OSError:
+                    continue
+
     def empty(self):
         for path in (self.folder / "fill").iterdir():
             path.unlink()
@@ -72,8 +85,11 @@ def is_quiet(site):
 
 def stall(site, disk, findings):
     """Fills the disk; the number of updates accepted when the server has stopped acknowledging."""
-    disk.fill()
-    wait_for(lambda: not site.status()["acknowledging"], 60)
+    def is_stalled():
+        disk.fill()  # again: a checkpoint that was being written makes room when it is done
+        return not site.status()["acknowledging"]
+
+    wait_for(is_stalled, 60)
     status = site.status()
     findings.check(status["unsaved"] == BOUND + 1 and is_quiet(site),
                    "updates in no checkpoint when acknowledging stops, one of them unanswered",
@@ -81,6 +97,59 @@ def stall(site, disk, findings):
     findings.check(not is_ready(site) and "ballast_is_acknowledging 0" in site.get("/metrics"),
                    "ready while it does not acknowledge", is_ready(site), "False")
     return status["accepted"]
+
+
+def resume(site, state, before, findings, what):
+    """After a death; checks what the resume says to have and to have lost."""
+    server = site.serve("--resume", state, *FLAGS)
+    resumed = next(line for line in map(json.loads, server.log.read_text().splitlines())
+                   if line["event"] == "resumed")
+    findings.check(resumed["accepted"] + resumed["lost"] >= before,
+                   f"{what}: updates that the resume says to have and to have lost",
+                   f"{resumed['accepted']} and {resumed['lost']}",
+                   f"together at least the {before} that were acknowledged")
+    findings.check(resumed["lost"] <= BOUND + 1, f"{what}: lost", resumed["lost"],
+                   f"{BOUND} acknowledged ones and one without an answer")
+    return server
+
+
+def run_out_of_space(site, disk, findings, rounds):
+    """The server ends by itself once the journal does not fit, or is killed while it waits."""
+    state = disk.folder / "spaceless"
+    server = site.serve("--state", state, *FLAGS)
+    workers = [site.work(i, "--set", "updates=1000000000", "--patience-seconds", 600)
+               for i in range(4)]
+    wait_for(lambda: site.status()["generation"] >= 3, 60)
+    for _ in range(rounds):
+        acknowledged = 0
+        end = time.monotonic() + 60
+        while server.poll() is None and time.monotonic() < end:
+            disk.fill_space()  # again: a checkpoint that was being written makes room
+            try:
+                status = site.status()
+            except OSError:
+                continue
+            # One of those that the state has may be without its answer.
+            acknowledged = max(acknowledged, status["accepted"] - 1)
+            if not status["acknowledging"] and is_quiet(site):
+                break
+            time.sleep(0.05)
+        has_ended = server.poll() is not None
+        findings.check(not has_ended or server.returncode == 2,
+                       "without space: the server, at the end", "ended with an error"
+                       if has_ended else "stopped acknowledging", "either")
+        server.kill()
+        server.wait()
+        disk.empty()
+        server = resume(site, state, acknowledged, findings, "without space")
+        reached = site.status()["accepted"]
+        wait_for(lambda: site.status()["accepted"] > reached + INTERVAL, 60)
+    alive = sum(worker.poll() is None for worker in workers)
+    findings.check(alive == 4, "without space: workers that lived through it", alive, 4)
+    server.terminate()
+    findings.check(server.wait(timeout=60) == 0, "exit code after SIGTERM", server.returncode, 0)
+    for worker in workers:
+        site.forget(worker)
 
 
 def run(site, disk, findings, rounds):
@@ -125,6 +194,7 @@ def main():
             findings.note("skipped", getattr(why, "stderr", None) or why)
             return 0
         with disk:
+            run_out_of_space(site, disk, findings, rounds)
             run(site, disk, findings, rounds)
             for process in site.processes:
                 process.kill()

@@ -15,7 +15,8 @@ export BALLAST_PROGRAM
 python=$(PATH=/usr/bin:$PATH command -v python3)
 
 code=0
-for script in accuracy flood kill_server damage full_disk workers; do
+for script in accuracy flood rejoin_flood kill_server churn_and_crash damage full_disk workers \
+  squatters hostile; do
   "$python" -B "$(dirname "$0")/$script.py" --full || code=1
 done
 exit $code

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ballast/base/ieee_arithmetic.h"
 #include "ballast/base/parallel.h"
 
 namespace ballast {
@@ -7,11 +8,16 @@ namespace ballast {
 void run_indexed(std::size_t threads, std::size_t count, IndexedTask task, void* context) {
   const int team = static_cast<int>(std::min(threads, count));
   if (team <= 1) {
+    const IeeeArithmetic ieee;
     for (std::size_t index = 0; index < count; ++index) task(context, index);
     return;
   }
-#pragma omp parallel for num_threads(team) schedule(dynamic)
-  for (std::size_t index = 0; index < count; ++index) task(context, index);
+#pragma omp parallel num_threads(team)
+  {
+    const IeeeArithmetic ieee;
+#pragma omp for schedule(dynamic)
+    for (std::size_t index = 0; index < count; ++index) task(context, index);
+  }
 }
 
 }  // namespace ballast

@@ -3,6 +3,7 @@
 #include <thread>
 #include <vector>
 
+#include "ballast/base/ieee_arithmetic.h"
 #include "ballast/base/parallel.h"
 
 namespace ballast {
@@ -10,6 +11,7 @@ namespace ballast {
 void run_indexed(std::size_t threads, std::size_t count, IndexedTask task, void* context) {
   std::atomic<std::size_t> next{0};
   const auto drain = [&] {
+    const IeeeArithmetic ieee;
     for (std::size_t index = next++; index < count; index = next++) task(context, index);
   };
   std::vector<std::jthread> helpers;

@@ -83,8 +83,7 @@ Result<transport::NetworkServerOptions> network_options(const ServerOptions& opt
 
 service::ServerHooksOptions hooks_options(const ServerOptions& options,
                                           const std::atomic<bool>& stop) {
-  return {.names = options.names,
-          .updates = options.updates == 0 ? kNever : options.updates,
+  return {.updates = options.updates == 0 ? kNever : options.updates,
           .evaluate_every = kNever,
           .unsaved_max = 2 * options.checkpoint_every,
           .events = events_of(options),

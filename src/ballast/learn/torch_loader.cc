@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "ballast/base/ieee_arithmetic.h"
 #include "ballast/learn/torch_engine.h"
 
 namespace ballast::learn {
@@ -28,6 +29,7 @@ tl::unexpected<Error> cannot_load(const std::string& reason) {
 
 Result<const TorchEngine*> load() {
   const fs::path path = find_library();
+  const IeeeArithmetic ieee;  // what it sets for this thread is undone
   // Never closed: LibTorch does not survive that.
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return cannot_load(dlerror());

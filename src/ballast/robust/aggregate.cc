@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "ballast/base/check.h"
+#include "ballast/base/ieee_arithmetic.h"
 #include "ballast/base/parallel.h"
 #include "ballast/robust/registry.h"
 #include "ballast/robust/rows/fresh_rows.h"
@@ -55,6 +56,7 @@ void aggregate_unchecked(const Rule& rule, const kernels::Table& table,
                          const kernels::Weights& weights, kernels::Vector& out,
                          const kernels::Backend& backend, Workspace& workspace,
                          const AggregateOptions& options, Report& report) {
+  const IeeeArithmetic ieee;
   workspace.reset();
   report.kept.clear();
   report.iterations = 0;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ballast/base/flush_denormals_for_test.h"
 #include "ballast/kernels/device_for_test.h"
 #include "ballast/kernels/table_for_test.h"
 #include "ballast/robust/registry.h"
@@ -130,6 +131,21 @@ TEST_F(AggregateTest, GivesTheSameOnADevice) {
     EXPECT_EQ(out_, expected);
   }
   EXPECT_EQ(device.traffic().values_read, 7 * 40u) << "the result of each rule and nothing else";
+}
+
+// Values that a thread which flushes denormals would take for zero, or would make zero.
+TEST(Denormals, AreKeptWhateverTheThreadIsSetTo) {
+  const std::vector<std::vector<float>> rows = {
+      {1e-40f, 3e-38f, -2e-39f}, {3e-40f, 2e-38f, -1e-39f}, {5e-40f, 1e-38f, 7e-39f}};
+  const std::vector<double> weights = {1.0, 2.0, 1.5};
+  for (const char* rule : {"mean", "cwmed", "gm", "ctma(gm, 0.3)", "cwtm(0.2)"}) {
+    const auto expected = aggregate(rule, rows, weights).value();
+    EXPECT_NE(expected.values[0], 0.0f) << rule;
+    const FlushDenormals flushing;
+    const auto found = aggregate(rule, rows, weights).value();
+    const IeeeArithmetic ieee;  // for the comparison
+    EXPECT_EQ(found.values, expected.values) << rule;
+  }
 }
 
 TEST(CheckFinite, TakesWhatIsFinite) {

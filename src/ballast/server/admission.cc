@@ -15,12 +15,13 @@ namespace {
 
 constexpr std::uint64_t kCountEnd = std::uint64_t{1} << 40;
 
-Status check_names(std::span<const std::string> names, std::size_t worker_count) {
-  if (names.empty()) return {};
-  if (names.size() != worker_count) {
+Status check_names(std::span<const std::string> names, std::size_t free_places,
+                   std::size_t worker_count) {
+  if (names.empty() && free_places == 0) return {};
+  if (names.size() + free_places != worker_count) {
     return invalid_argument(
         fmt::format("{} workers are enrolled, but the server is built for {}; name each of them",
-                    names.size(), worker_count));
+                    names.size() + free_places, worker_count));
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i].empty() || names[i].size() > wire::kNameLengthMax) {
@@ -54,7 +55,7 @@ bool is_consistent(const SenderRecord& sender, std::uint64_t steps) {
 Result<Admission> Admission::make(AdmissionOptions options, std::size_t worker_count,
                                   const UpdateShape& shape) {
   if (worker_count == 0) return invalid_argument("a server needs at least one worker");
-  BALLAST_TRY_STATUS(check_names(options.names, worker_count));
+  BALLAST_TRY_STATUS(check_names(options.names, options.free_places, worker_count));
   BALLAST_TRY_STATUS(check_lead(options.lead));
   return Admission(std::move(options), worker_count, shape);
 }
@@ -70,6 +71,22 @@ std::optional<std::uint32_t> Admission::find(std::string_view name) const {
   const auto found = std::ranges::find(options_.names, name);
   if (found == options_.names.end()) return std::nullopt;
   return static_cast<std::uint32_t>(found - options_.names.begin());
+}
+
+Status Admission::may_enrol(const std::string& name) const {
+  if (options_.free_places == 0) {
+    return invalid_argument(fmt::format("all {} places are taken", senders_.size()));
+  }
+  std::vector<std::string> names = options_.names;
+  names.push_back(name);
+  return check_names(names, options_.free_places - 1, senders_.size());
+}
+
+Result<std::uint32_t> Admission::enrol(std::string name) {
+  BALLAST_TRY_STATUS(may_enrol(name));
+  options_.names.push_back(std::move(name));
+  --options_.free_places;
+  return static_cast<std::uint32_t>(options_.names.size() - 1);
 }
 
 Verdict Admission::judge(const Update& update, std::uint64_t newest_version) const {

@@ -39,6 +39,7 @@ struct LeadLimit {
 struct AdmissionOptions {
   std::uint64_t incarnation = 1;        // rises with every start of the server
   std::vector<std::string> names = {};  // enrolled workers, by number; none: they have numbers only
+  std::size_t free_places = 0;          // after the named ones, for workers that are enrolled later
   LeadLimit lead = {};
   bool waits_for_use = false;  // whether workers wait while the method has no use for their updates
   std::optional<std::uint64_t> staleness_max = std::nullopt;
@@ -69,8 +70,8 @@ struct SenderRecord {
 
 class Admission {
  public:
-  // Refuses names that are empty, too long, repeated or not as many as there are workers, and a
-  // lead limit that would hold everybody (kappa or slack below 1).
+  // Refuses names that are empty, too long, repeated or, with the free places, not as many as there
+  // are workers, and a lead limit that would hold everybody (kappa or slack below 1).
   static Result<Admission> make(AdmissionOptions options, std::size_t worker_count,
                                 const UpdateShape& shape);
 
@@ -80,6 +81,13 @@ class Admission {
 
   // The number of an enrolled name.
   std::optional<std::uint32_t> find(std::string_view name) const;
+
+  // Whether enrol() would take the name.
+  Status may_enrol(const std::string& name) const;
+
+  // Gives the next free place to a worker, for good; its number. Refuses a name as make() does, and
+  // one more than there are places.
+  Result<std::uint32_t> enrol(std::string name);
 
   // Whether the update is let through, or the first reason why not. Changes nothing.
   // Cost: a read of the values.

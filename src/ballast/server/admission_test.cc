@@ -115,7 +115,7 @@ TEST(Admission, BeforeTheBarrierEachWorkerGetsOneTicket) {
   EXPECT_TRUE(crowd.server.is_held(0));
   EXPECT_TRUE(crowd.server.is_held(1));
   EXPECT_EQ(crowd.release(), Workers{});
-  EXPECT_NE(crowd.server.pause_reason().value().find("2 of 4 workers"), std::string::npos);
+  EXPECT_NE(crowd.server.pause_reason().value().find("2 workers have sent"), std::string::npos);
   EXPECT_EQ(crowd.server.model().version, 0u);
 
   EXPECT_EQ(crowd.send(2), Verdict::kAccepted);
@@ -335,6 +335,33 @@ TEST(Admission, ImpossibleOptionsAreRefused) {
   EXPECT_FALSE(try_make({.lead = {.kappa = 0.5}}, {"a", "b", "c", "d"}));
   EXPECT_EQ(make().find("w2"), 2u);
   EXPECT_EQ(make().find("w9"), std::nullopt);
+}
+
+TEST(Admission, AFreePlaceIsGivenOnceAndItsWorkerIsLikeTheOthers) {
+  auto admission = Admission::make({.names = {"a", "b"}, .free_places = 1}, 3, {.dim = 2}).value();
+  EXPECT_FALSE(Admission::make({.names = {"a", "b"}, .free_places = 2}, 3, {.dim = 2}));
+  EXPECT_EQ(admission.find("c"), std::nullopt);
+  EXPECT_FALSE(admission.enrol("b")) << "is enrolled";
+  EXPECT_FALSE(admission.enrol("")) << "is no name";
+  EXPECT_EQ(admission.enrol("c").value(), 2u);
+  EXPECT_EQ(admission.find("c"), 2u);
+  const auto ticket = admission.issue(2, 0, true, Instant(1));
+  ASSERT_TRUE(ticket);
+  const std::vector<float> values = {1.0f, 2.0f};
+  EXPECT_EQ(admission.judge({.worker = 2, .ticket = *ticket, .values = values}, 0),
+            Verdict::kAccepted);
+  const auto full = admission.enrol("d");
+  ASSERT_FALSE(full);
+  EXPECT_NE(full.error().message.find("all 3 places are taken"), std::string::npos);
+}
+
+// A worker that nobody has enrolled has no ticket, whatever it says.
+TEST(Admission, AFreePlaceTakesNothing) {
+  const auto admission = Admission::make({.names = {"a"}, .free_places = 1}, 2, {.dim = 2}).value();
+  const std::vector<float> values = {1.0f, 2.0f};
+  EXPECT_EQ(admission.judge(
+                {.worker = 1, .ticket = {.incarnation = 1, .worker = 1}, .values = values}, 0),
+            Verdict::kReplayed);
 }
 
 }  // namespace

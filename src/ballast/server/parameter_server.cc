@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ballast/base/check.h"
+#include "ballast/base/ieee_arithmetic.h"
 #include "ballast/kernels/backend.h"
 #include "ballast/robust/aggregate.h"
 #include "ballast/robust/rules/rules.h"
@@ -31,6 +32,7 @@ ParameterServer::ParameterServer(const ServerOptions& options, ServerParts parts
 }
 
 Judgement ParameterServer::on_update(const Update& update, Instant now) {
+  const IeeeArithmetic ieee;
   Outcome outcome = {.verdict = admission_.judge(update, newest_.version)};
   if (outcome.verdict == Verdict::kUnknownWorker) {
     ++unknown_count_;

@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ballast/base/error.h"
@@ -75,6 +76,10 @@ class ParameterServer {
 
   // The number of an enrolled name.
   std::optional<std::uint32_t> find(std::string_view name) const { return admission_.find(name); }
+
+  Status may_enrol(const std::string& name) const { return admission_.may_enrol(name); }
+  // Admission::enrol(): the worker may join from now on.
+  Result<std::uint32_t> enrol(std::string name) { return admission_.enrol(std::move(name)); }
 
   // Judges an update sent under a ticket, hands it to the method if it is let through, and steps
   // along the method's direction if there is one. Every field of the update may be a lie.

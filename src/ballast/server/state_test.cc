@@ -205,6 +205,13 @@ TEST(ServerState, AnImpossibleStateIsRefusedAndChangesNothing) {
        [](ServerState& state) { state.senders[3].ticket = wire::Ticket{.version = 1000}; }},
       {"worker 3 contradicts", [](ServerState& state) { state.senders[3].sequence = 0; }},
       {"at most 6 rows", [](ServerState& state) { counts(state).push_back(0.0); }},
+      // Found by the fuzzer: more rows than senders.
+      {"at most 6 rows",
+       [](ServerState& state) {
+         state.senders.pop_back();
+         state.statistics.pop_back();
+         state.accepted_count = state.optimizer.steps = 5;
+       }},
       {"add up to", [](ServerState& state) { ++state.accepted_count; }},
       {"add up to", [](ServerState& state) { state.optimizer.steps += 1000; }},
       {"w has 3", [](ServerState& state) { state.optimizer.w.resize(3); }},

@@ -72,8 +72,8 @@ class TableMethod final : public Method {
 
   std::string pause_reason() const override {
     if (has_quorum_) return {};
-    return fmt::format("{} of {} workers have sent an update; {} are needed before the model moves",
-                       table_.filled_count(), counts_.size(), needed_rows());
+    return fmt::format("{} workers have sent an update; {} are needed before the model moves",
+                       table_.filled_count(), needed_rows());
   }
 
   // Below the quorum it waits for those that have no row yet.
@@ -180,7 +180,8 @@ Status TableMethod::check(MethodState& state,
   const NamedNumbers* const kept = state.find_numbers(kKept);
   const NamedNumbers* const revisions = state.find_numbers(kRevisions);
   if (state.numbers.size() != 3 || counts == nullptr || kept == nullptr || revisions == nullptr ||
-      counts->values.size() > counts_.size() || kept->values.size() != counts->values.size() ||
+      counts->values.size() > std::min(counts_.size(), lifetime_counts.size()) ||
+      kept->values.size() != counts->values.size() ||
       revisions->values.size() != counts->values.size() + 1 || !is_count(revisions->values[0])) {
     return invalid_argument(
         fmt::format("the state is not one of a table with at most {} rows", counts_.size()));

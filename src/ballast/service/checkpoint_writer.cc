@@ -1,6 +1,7 @@
 #include "ballast/service/checkpoint_writer.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "ballast/server/state.h"
@@ -39,6 +40,12 @@ Result<std::uint64_t> reached_before(const store::Store& store) {
 Result<CheckpointWriter> CheckpointWriter::open(const CheckpointWriterOptions& options,
                                                 server::ParameterServer& server) {
   CheckpointWriter checkpoints(options);
+  checkpoints.places_ = server.worker_count();
+  if (checkpoints.workers_.empty()) {
+    for (const std::string& name : server.admission().names) {
+      checkpoints.workers_.push_back({.name = name, .certificate = {}});
+    }
+  }
   if (options.folder.empty()) return checkpoints;
   BALLAST_TRY_STATUS(options.is_resume ? checkpoints.resume(options, server)
                                        : checkpoints.create(options, server));
@@ -52,7 +59,7 @@ Status CheckpointWriter::create(const CheckpointWriterOptions& options,
   BALLAST_TRY(
       store::Store created,
       store::Store::create(options.folder, options.run, shape_of(options, server), server.state(),
-                           clock_().time_since_epoch().count(), *options.disk));
+                           clock_().time_since_epoch().count(), *options.disk, workers_));
   store_.emplace(std::move(created));
   generation_ = 1;
   return {};
@@ -71,7 +78,34 @@ Status CheckpointWriter::resume(const CheckpointWriterOptions& options,
   store_.emplace(std::move(resumed.store));
   generation_ = resumed.generation;
   resumed_ = std::move(facts);
+  saved_count_ = server.accepted_count();
+  // Whoever is new sends only once a checkpoint knows its number.
+  are_workers_new_ = workers_.size() != resumed.workers.size();
+  BALLAST_TRY_STATUS(save(server));
   return {};
+}
+
+void CheckpointWriter::note_certificate(std::uint32_t worker, const std::string& certificate) {
+  std::string& known = workers_[worker].certificate;
+  if (known == certificate) return;
+  known = certificate;
+  are_workers_new_ = true;
+}
+
+Status CheckpointWriter::enrol(const server::ParameterServer& server, const std::string& name) {
+  const auto number = static_cast<std::uint32_t>(workers_.size());
+  workers_.push_back({.name = name, .certificate = {}});
+  if (!store_) return {};
+  are_workers_new_ = true;
+  const store::JournalRecord record{
+      .event = store::JournalEvent::kEnrolment, .t = server.accepted_count(), .worker = number};
+  Status kept = store_->append(std::span(&record, 1));
+  if (kept) {
+    auto saved = save(server);
+    if (!saved) kept = tl::unexpected(std::move(saved).error());
+  }
+  if (!kept) workers_.pop_back();
+  return kept;
 }
 
 Status CheckpointWriter::journal(std::uint64_t accepted_count,
@@ -106,13 +140,14 @@ Result<std::optional<store::SaveReport>> CheckpointWriter::save_if_due(
 
 Result<std::optional<store::SaveReport>> CheckpointWriter::save(
     const server::ParameterServer& server) {
-  if (!store_ || server.accepted_count() == saved_count_) return std::nullopt;
+  if (!store_ || !has_news(server)) return std::nullopt;
   // Noted before it is tried: a disk that is full is asked again after the next interval.
   policy_.note_saved(server.accepted_count(), now());
   if (!removed_.empty()) {
     BALLAST_TRY_STATUS(store_->append(removals(server.accepted_count())));
     removed_.clear();
   }
+  BALLAST_TRY_STATUS(store_->set_workers(workers_));
   auto saved = store_->save(server.state(), clock_().time_since_epoch().count());
   if (!saved) {
     ++failure_count_;
@@ -120,6 +155,7 @@ Result<std::optional<store::SaveReport>> CheckpointWriter::save(
   }
   store::SaveReport report = *std::move(saved);
   saved_count_ = server.accepted_count();
+  are_workers_new_ = false;
   generation_ = report.generation;
   return report;
 }

@@ -2,11 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <span>
 #include <utility>
 
 #include "ballast/server/weight_policy.h"
-#include "ballast/store/checksum.h"
 #include "ballast/wire/schema.h"
 
 namespace ballast::service {
@@ -113,15 +111,11 @@ std::vector<std::string> default_names(std::uint64_t worker_count) {
   return names;
 }
 
-std::string configuration(const experiment::PlannedRun& planned,
-                          const std::vector<std::string>& names) {
+std::string configuration(const experiment::PlannedRun& planned) {
   assembly::RunSpec run = planned.run;
-  run.updates = run.evaluate_every = 1;
+  run.updates = run.evaluate_every = run.workers = 1;
   run.device = "cpu";
-  std::string all;
-  for (const std::string& name : names) all += name + '\n';
-  return fmt::format("{}-{}", experiment::fingerprint(run, planned.seed),
-                     store::checksum_text(std::as_bytes(std::span(all))));
+  return experiment::fingerprint(run, planned.seed);
 }
 
 }  // namespace ballast::service

@@ -47,10 +47,8 @@ Result<Plan> make_plan(experiment::Spec spec);
 // worker-0, worker-1, ...: what the workers of a run are called unless somebody says otherwise.
 std::vector<std::string> default_names(std::uint64_t worker_count);
 
-// What must be the same for a run to go on from a checkpoint: the keys, the seed and the workers'
-// names. How long it goes on, how often it is evaluated and on which
-// device may change.
-std::string configuration(const experiment::PlannedRun& planned,
-                          const std::vector<std::string>& names);
+// What must be the same for a run to go on from a checkpoint: the keys and the seed. How long it
+// goes on, how often it is evaluated, on which device and with how many workers may change.
+std::string configuration(const experiment::PlannedRun& planned);
 
 }  // namespace ballast::service

@@ -85,7 +85,8 @@ Status describe_run(const fs::path& folder, const Plan& plan) {
 
 Result<ExportReport> export_model(const fs::path& folder, const fs::path& out) {
   BALLAST_TRY(store::NewestState newest, store::read_newest(folder));
-  BALLAST_TRY(const Description described, read_description(folder));
+  BALLAST_TRY(Description described, read_description(folder));
+  described.run.workers = newest.manifest.shape.worker_count;  // more may have come since
   BALLAST_TRY(const auto model, learn::make_model({.name = described.run.model,
                                                    .engine = described.run.engine,
                                                    .input = described.input.shape,

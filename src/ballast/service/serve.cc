@@ -5,54 +5,75 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 
 #include "ballast/assembly/model_file.h"
 #include "ballast/assembly/parts.h"
-#include "ballast/identity/name.h"
+#include "ballast/service/enrolment.h"
 #include "ballast/service/http.h"
 #include "ballast/service/log_limiter.h"
 #include "ballast/service/probes.h"
 #include "ballast/service/quorum.h"
 #include "ballast/service/run_folder.h"
 #include "ballast/service/server_hooks.h"
+#include "ballast/store/inspect.h"
 #include "ballast/transport/memory_budget.h"
 #include "ballast/transport/server.h"
 
 namespace ballast::service {
 namespace {
 
-constexpr std::chrono::milliseconds kWait{50};        // until a wish to stop is noticed
-constexpr std::chrono::milliseconds kLookMax{1'000};  // for a status while the state is busy
+constexpr std::chrono::milliseconds kWait{50};         // until a wish to stop is noticed
+constexpr std::chrono::milliseconds kEnrolEvery{500};  // between looks at the workers file
+constexpr std::chrono::milliseconds kLookMax{1'000};   // for a status while the state is busy
 
-Result<std::vector<std::string>> names_of(const Plan& plan, const ServeOptions& options) {
+// Who is asked to take part, beside those that a resumed run has already.
+Result<std::vector<std::string>> names_of(const Plan& plan, const ServeOptions& options,
+                                          const store::Manifest* stored) {
+  if (!options.workers_file.empty()) return read_workers_file(options.workers_file);
+  const std::size_t known = stored != nullptr ? stored->workers.size() : 0;
+  if (options.names.empty() && known >= plan.run().workers) return std::vector<std::string>();
   if (options.names.empty()) return default_names(plan.run().workers);
   if (options.names.size() != plan.run().workers) {
     return invalid_argument(fmt::format("{} workers are named, but the specification has {}",
                                         options.names.size(), plan.run().workers));
   }
-  for (const std::string& name : options.names) BALLAST_TRY_STATUS(identity::check_name(name));
   return options.names;
 }
 
+Result<Enrolment> enrolment_of(const Plan& plan, const ServeOptions& options) {
+  std::optional<store::Manifest> stored;
+  if (options.is_resume) {
+    // What is wrong with it is said by the resume itself.
+    auto newest = store::read_newest_manifest(options.state);
+    if (newest) stored = *std::move(newest);
+  }
+  const store::Manifest* const before = stored ? &*stored : nullptr;
+  BALLAST_TRY(std::vector<std::string> names, names_of(plan, options, before));
+  return enrol({.names = std::move(names),
+                .places = options.places,
+                .free_places = options.workers_file.empty() ? 0 : kFreePlaces},
+               before);
+}
+
 CheckpointWriterOptions checkpoint_options(const Plan& plan, const ServeOptions& options,
-                                           const std::vector<std::string>& names) {
+                                           const Enrolment& enrolment) {
   return {.folder = options.state,
           .is_resume = options.is_resume,
           .policy = options.checkpoints,
           .run = plan.planned.name,
-          .configuration = configuration(plan.planned, names),
+          .configuration = configuration(plan.planned),
+          .workers = enrolment.workers,
           .clock = options.clock};
 }
 
-ServerHooksOptions hooks_options(const Plan& plan, const ServeOptions& options,
-                                 const std::vector<std::string>& names) {
+ServerHooksOptions hooks_options(const Plan& plan, const ServeOptions& options) {
   const std::uint64_t unsaved_max = options.unsaved_max > 0
                                         ? options.unsaved_max
                                         : 2 * options.checkpoints.every_updates.value_or(1000);
-  return {.names = names,
-          .updates = plan.run().updates,
+  return {.updates = plan.run().updates,
           .evaluate_every = plan.run().evaluate_every,
           .write_every = options.model_out.empty() ? 0 : options.model_every,
           .unsaved_max = unsaved_max,
@@ -85,9 +106,11 @@ class ServerRun {
       BALLAST_TRY_STATUS(check_credentials(*options.credentials, options.clock()));
     }
     BALLAST_TRY(run->network_options_, network_options(plan, options));
-    BALLAST_TRY(run->names_, names_of(plan, options));
-    run->quorum_ =
-        quorum_facts(assembly::weight_policy(plan.run()), plan.run().workers, options.workers_min);
+    BALLAST_TRY(run->enrolment_, enrolment_of(plan, options));
+    for (const store::EnrolledWorker& worker : run->enrolment_.workers) {
+      run->network_options_.certificates.push_back(worker.certificate);
+    }
+    run->count_quorum();
     BALLAST_TRY_STATUS(check_quorum(run->quorum_, options.workers_min));
     BALLAST_TRY(run->evaluator_, plan.material.model->make_evaluator(plan.material.data.test));
     // From here on there are things on the disk; a start that fails takes them back.
@@ -108,32 +131,45 @@ class ServerRun {
       hooks_->wait(kWait);
       network_->set_training_health(hooks_->is_stepping());
       report_ended_connections();
+      enrol_newcomers();
       use_snapshot();
     }
     return finish();
   }
 
  private:
-  ServerRun(const Plan& plan, const ServeOptions& options) : plan_(plan), options_(options) {}
+  ServerRun(const Plan& plan, const ServeOptions& options) : plan_(plan), options_(options) {
+    if (!options.workers_file.empty()) workers_file_.emplace(options.workers_file);
+  }
 
   bool is_stopped() const { return options_.stop != nullptr && options_.stop->load(); }
 
+  void count_quorum() {
+    quorum_ = quorum_facts(assembly::weight_policy(plan_.run()), enrolment_.workers.size(),
+                           options_.workers_min);
+  }
+
+  Result<server::ParameterServer> make_server() const {
+    assembly::RunSpec run = plan_.run();
+    run.workers = enrolment_.places;
+    server::AdmissionOptions admission = assembly::network_admission(run);
+    admission.names = enrolment_.names();
+    admission.free_places = enrolment_.places - enrolment_.workers.size();
+    admission.silence_max = options_.silence_max;
+    return assembly::make_server(
+        run, plan_.planned.seed, plan_.material, admission,
+        {.threads = options_.threads, .rows_min = std::max<std::size_t>(options_.workers_min, 1)});
+  }
+
   Status start_network() {
     const std::uint64_t resident = transport::resident_bytes();
-    server::AdmissionOptions admission = assembly::network_admission(plan_.run());
-    admission.names = names_;
-    admission.silence_max = options_.silence_max;
-    BALLAST_TRY(auto server, assembly::make_server(
-                                 plan_.run(), plan_.planned.seed, plan_.material, admission,
-                                 {.threads = options_.threads,
-                                  .rows_min = std::max<std::size_t>(options_.workers_min, 1)}));
+    BALLAST_TRY(auto server, make_server());
     BALLAST_TRY(CheckpointWriter checkpoints,
-                CheckpointWriter::open(checkpoint_options(plan_, options_, names_), server));
+                CheckpointWriter::open(checkpoint_options(plan_, options_, enrolment_), server));
     server.begin_incarnation(checkpoints.incarnation());
     if (!options_.state.empty()) BALLAST_TRY_STATUS(describe_run(options_.state, plan_));
     report_resume(checkpoints);
-    hooks_ = std::make_unique<ServerHooks>(hooks_options(plan_, options_, names_),
-                                           std::move(checkpoints));
+    hooks_ = std::make_unique<ServerHooks>(hooks_options(plan_, options_), std::move(checkpoints));
     hooks_->publish(server);
     was_complete_ = server.accepted_count() >= plan_.run().updates;
     if (was_complete_) hooks_->close(server);  // before anybody can send one more
@@ -173,10 +209,14 @@ class ServerRun {
                       {"http_port", ports.http},
                       {"memory_budget", memory_budget_},
                       {"workers", quorum_.workers},
+                      {"places", enrolment_.places},
                       {"quorum", quorum_.quorum},
                       {"may_be_away", quorum_.workers - quorum_.quorum}}});
     const auto warning = weights_warning(assembly::weight_policy(plan_.run()), quorum_);
     if (warning) options_.events({Severity::kWarning, "weights", {{"why", *warning}}});
+    if (options_.is_resume) {
+      for (const std::string& name : enrolment_.added) report_enrolled(name);
+    }
     return options_.on_listening(ports);
   }
 
@@ -255,6 +295,58 @@ class ServerRun {
                       {"unread", counts.ended_unread}}});
   }
 
+  // Who has come into the workers file since the last look takes part from now on, once that is
+  // safe on the disk; what fails is tried again. While the server waits for a checkpoint to succeed
+  // the state thread would not answer.
+  void enrol_newcomers() {
+    const auto now = std::chrono::steady_clock::now();
+    if (!workers_file_ || now - enrolled_at_ < kEnrolEvery || !hooks_->is_acknowledging()) return;
+    enrolled_at_ = now;
+    if (auto named = workers_file_->look()) {
+      enrolment_told_.clear();
+      if (*named) {
+        named_ = **std::move(named);
+      } else {
+        report_once("workers-file-unusable", "", named->error().message);
+      }
+    }
+    for (const std::string& name : named_) {
+      if (enrolment_.has(name)) continue;
+      const auto number = network_->exchange().enrol(
+          name, [&](const auto& server) { return hooks_->keep_enrolment(server, name); });
+      if (!number) {
+        report_once("not-enrolled", name, number.error().message);
+        continue;
+      }
+      enrolment_.workers.push_back({.name = name, .certificate = {}});
+      count_quorum();
+      report_enrolled(name);
+    }
+    if (named_.empty()) return;
+    for (const store::EnrolledWorker& worker : enrolment_.workers) {
+      if (std::ranges::find(named_, worker.name) != named_.end()) continue;
+      report_once(
+          "still-enrolled", worker.name,
+          "the workers file does not name it any more; to keep it out revoke its certificate");
+    }
+  }
+
+  void report_enrolled(const std::string& name) const {
+    options_.events({Severity::kInfo,
+                     "enrolled",
+                     {{"worker", name},
+                      {"workers", quorum_.workers},
+                      {"places", enrolment_.places},
+                      {"quorum", quorum_.quorum},
+                      {"may_be_away", quorum_.workers - quorum_.quorum}}});
+  }
+
+  // Once for each state of the workers file.
+  void report_once(const std::string& event, const std::string& worker, const std::string& why) {
+    if (!enrolment_told_.insert(event + ' ' + worker).second) return;
+    options_.events({Severity::kWarning, event, {{"worker", worker}, {"why", why}}});
+  }
+
   // Workers whose training is over are told so while the last model is evaluated and for a while
   // after it; those of a server that is stopped are let go first.
   Result<ServeReport> finish() {
@@ -292,7 +384,7 @@ class ServerRun {
   const Plan& plan_;
   const ServeOptions& options_;
   transport::NetworkServerOptions network_options_;
-  std::vector<std::string> names_;
+  Enrolment enrolment_;
   QuorumFacts quorum_;
   std::unique_ptr<worker::Evaluator> evaluator_;
   std::mutex mutex_;
@@ -302,6 +394,10 @@ class ServerRun {
   LogLimiter lines_{1};                       // for connections that were ended
   std::uint64_t ended_told_ = 0;
   bool was_complete_ = false;
+  std::optional<WorkersFileWatch> workers_file_;
+  std::vector<std::string> named_;  // in the workers file
+  std::chrono::steady_clock::time_point enrolled_at_{};
+  std::set<std::string> enrolment_told_;  // what was said of the workers file as it is
 
   // Each is used by the threads of the next ones, and so outlives them.
   std::unique_ptr<ServerHooks> hooks_;

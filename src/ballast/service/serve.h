@@ -28,10 +28,15 @@ struct Ports {
 struct ServeOptions {
   std::string listen = "127.0.0.1:0";
   std::optional<ServerCredentials> credentials = {};  // none: loopback only, without encryption
-  std::vector<std::string> names = {};  // of the workers, one for each; empty: default_names()
-  std::filesystem::path state = {};     // folder of the durable state; empty: nothing is kept
-  bool is_resume = false;               // go on from what `state` holds
-  std::size_t workers_min = 0;          // with a row before a step; 0: what the weights need
+  // Of the workers, one for each. Empty: those of `workers_file`; without one those of a run that
+  // is resumed, and default_names() for as many more as the specification has.
+  std::vector<std::string> names = {};
+  // A name per line, read again when it changes: who is added takes part from then on.
+  std::filesystem::path workers_file = {};
+  std::size_t places = 0;            // for workers in all; 0: for the named ones, see enrolment.h
+  std::filesystem::path state = {};  // folder of the durable state; empty: nothing is kept
+  bool is_resume = false;            // go on from what `state` holds
+  std::size_t workers_min = 0;       // with a row before a step; 0: what the weights need
   store::CheckpointPolicy::Options checkpoints = {};
   // So many acknowledged updates may be in no checkpoint; then the server acknowledges nothing
   // until one succeeds. 0: twice checkpoints.every_updates.

@@ -6,7 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
+#include <fstream>
 #include <thread>
 
 #include "ballast/assembly/model_file.h"
@@ -133,6 +135,10 @@ class Serve : public testing::Test {
     return options;
   }
 
+  void start_worker(const Plan& plan, std::string name, std::uint32_t number,
+                    std::optional<std::uint64_t> updates_max = std::nullopt);
+
+  std::uint16_t port_ = 0;
   std::vector<std::thread> workers_;
   std::function<void(const Event&)> on_event_;
   std::uint16_t http_ = 0;
@@ -282,6 +288,137 @@ TEST_F(Serve, AWorkerThatLeavesIsInTheJournalSoThatAReplayLosesItsRowToo) {
   ASSERT_NE(counts, manifest.numbers.end());
   EXPECT_EQ(counts->values[0], replayed);
   EXPECT_LT(replayed, 20.0);
+}
+
+// The thread of a worker that joins under this name and number.
+void Serve::start_worker(const Plan& plan, std::string name, std::uint32_t number,
+                         std::optional<std::uint64_t> updates_max) {
+  workers_.emplace_back([this, &plan, name = std::move(name), number, updates_max] {
+    const auto done = work(plan, {.server = fmt::format("127.0.0.1:{}", port_),
+                                  .name = name,
+                                  .number = number,
+                                  .updates_max = updates_max,
+                                  .patience = std::chrono::seconds(30)});
+    EXPECT_TRUE(done) << done.error().message;
+  });
+}
+
+TEST_F(Serve, AWorkerThatIsAddedToTheFileTakesPartAndKeepsItsNumberThroughAResume) {
+  const Plan plan = plan_of(60, 2);
+  ServeOptions how = options(plan);
+  how.workers_file = folder_ / "workers";
+  std::ofstream(how.workers_file) << "ada\nbob\n";
+  how.on_listening = [&](Ports ports) {
+    port_ = ports.server;
+    std::ofstream(how.workers_file, std::ios::app) << "eve\n";
+    return Status{};
+  };
+  on_event_ = [&](const Event& event) {
+    if (event.name != "enrolled") return;
+    for (std::uint32_t i = 0; i < 3; ++i)
+      start_worker(plan, std::vector{"ada", "bob", "eve"}[i], i);
+  };
+
+  const auto report = serve(plan, how);
+
+  ASSERT_TRUE(report) << report.error().message;
+  ASSERT_EQ(report->status.workers.size(), 3u);
+  EXPECT_EQ(report->status.workers[2].name, "eve");
+  EXPECT_GT(report->status.workers[2].lifetime_count, 0u);
+  EXPECT_EQ(report->status.places, 4u) << "two are free at the start";
+  const auto manifest = store::read_newest_manifest(folder_ / "state").value();
+  ASSERT_EQ(manifest.workers.size(), 3u);
+  EXPECT_EQ(manifest.workers[2].name, "eve");
+
+  // Fewer names do not take anybody's number away, and new ones come after.
+  std::ofstream(how.workers_file) << "zoe\neve\n";
+  how.is_resume = true;
+  how.on_listening = [](Ports) { return Status{}; };
+  on_event_ = {};
+  const auto resumed = serve(plan, how);
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  ASSERT_EQ(resumed->status.workers.size(), 4u);
+  EXPECT_EQ(resumed->status.workers[2].name, "eve");
+  EXPECT_EQ(resumed->status.workers[2].lifetime_count, report->status.workers[2].lifetime_count);
+  EXPECT_EQ(resumed->status.workers[3].name, "zoe");
+  const auto exported = export_model(folder_ / "state", folder_ / "model.safetensors");
+  EXPECT_TRUE(exported) << exported.error().message;
+}
+
+TEST_F(Serve, ARunGoesOnWithMoreWorkersAndNotWithFewerPlaces) {
+  Plan plan = plan_of(20, 2);
+  ASSERT_TRUE(serve(plan, options(plan)));
+  for (std::thread& worker : workers_) worker.join();
+  workers_.clear();
+  plan = plan_of(40, 4);
+  ServeOptions how = options(plan);
+  how.is_resume = true;
+
+  const auto report = serve(plan, how);
+
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->is_complete);
+  ASSERT_EQ(report->status.workers.size(), 4u);
+  EXPECT_EQ(report->status.workers[3].name, "worker-3");
+  EXPECT_EQ(std::ranges::count(names_, "enrolled"), 2);
+  plan = plan_of(40, 2);
+  how.places = 3;
+  EXPECT_THAT(serve(plan, how).error().message, HasSubstr("4 enrolled workers"));
+  how.places = 0;
+  const auto same = serve(plan, how);
+  ASSERT_TRUE(same) << same.error().message;
+  EXPECT_EQ(same->status.workers.size(), 4u) << "those of the run stay";
+}
+
+TEST_F(Serve, AFileThatNamesMoreThanThereArePlacesForIsSaidOnce) {
+  const Plan plan = plan_of(1'000'000'000, 1);
+  std::atomic<bool> stop = false;
+  ServeOptions how = options(plan);
+  how.workers_file = folder_ / "workers";
+  how.places = 2;
+  how.stop = &stop;
+  std::ofstream(how.workers_file) << "ada\n";
+  std::vector<std::string> lines;
+  how.on_listening = [&](Ports) {
+    std::ofstream(how.workers_file) << "ada\nbob\neve";
+    return Status{};
+  };
+  on_event_ = [&](const Event& event) {
+    if (event.name == "workers-file-unusable") std::ofstream(how.workers_file) << "bob\neve\n";
+    if (event.name == "still-enrolled") stop = true;
+  };
+
+  const auto report = serve(plan, how);
+
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->status.workers.size(), 2u);
+  for (const char* name : {"workers-file-unusable", "enrolled", "not-enrolled", "still-enrolled"}) {
+    EXPECT_EQ(std::ranges::count(names_, name), 1) << name;
+  }
+}
+
+// Nothing was accepted since the checkpoint, and yet a resume would bring the row back.
+TEST_F(Serve, ARowThatLeftAfterTheLastUpdateStaysAwayAfterAResume) {
+  const Plan plan = plan_of(1'000, 1);
+  std::atomic<bool> stop = false;
+  ServeOptions how = options(plan);
+  how.checkpoints.every_updates = 1;
+  how.stop = &stop;
+  how.on_listening = [&](Ports ports) {
+    port_ = ports.server;
+    start_worker(plan, "worker-0", 0, 3);
+    return Status{};
+  };
+  on_event_ = [&](const Event& event) {
+    if (event.name == "left") stop = true;
+  };
+
+  ASSERT_TRUE(serve(plan, how));
+
+  const auto manifest = store::read_newest_manifest(folder_ / "state").value();
+  EXPECT_EQ(manifest.accepted_count, 3u);
+  EXPECT_EQ(manifest.numbers[0].name, "counts");
+  EXPECT_EQ(manifest.numbers[0].values[0], 0.0);
 }
 
 TEST_F(Serve, ARunThatItsLiarsCouldStopIsRefusedBeforeAnythingIsMade) {

@@ -52,7 +52,7 @@ constexpr std::chrono::milliseconds kStopWait{50};  // until a wish to stop is n
 ServerHooks::ServerHooks(ServerHooksOptions options, CheckpointWriter checkpoints)
     : options_(std::move(options)),
       checkpoints_(std::move(checkpoints)),
-      lines_(options_.names.size()) {}
+      lines_(checkpoints_.places()) {}
 
 transport::ExchangeHooks ServerHooks::hooks() {
   return {.judged = [this](const auto& server,
@@ -60,6 +60,8 @@ transport::ExchangeHooks ServerHooks::hooks() {
           .refused = [this](auto worker, auto verdict,
                             auto count) { on_refused(worker, verdict, count); },
           .member = [this](auto worker, auto event) { on_member(worker, event); },
+          .certificate = [this](auto worker,
+                                const auto& certificate) { on_certificate(worker, certificate); },
           .tick = [this](const auto& server) { on_tick(server); }};
 }
 
@@ -69,7 +71,7 @@ ServerHooks::Objection ServerHooks::on_judged(const server::ParameterServer& ser
   if (update.outcome.verdict == server::Verdict::kAccepted) return on_accepted(server, update);
   report(update.worker, {Severity::kWarning,
                          "refused",
-                         {{"worker", options_.names[update.worker]},
+                         {{"worker", name_of(update.worker)},
                           {"verdict", server::name(update.outcome.verdict)},
                           {"version", update.ticket.version}}});
   return std::nullopt;
@@ -137,17 +139,30 @@ transport::Close ServerHooks::why_closed() const {
 }
 
 void ServerHooks::on_refused(std::uint32_t worker, server::Verdict verdict, std::uint32_t count) {
-  report(
-      worker,
-      {Severity::kWarning,
-       "refused",
-       {{"worker", options_.names[worker]}, {"verdict", server::name(verdict)}, {"count", count}}});
+  report(worker,
+         {Severity::kWarning,
+          "refused",
+          {{"worker", name_of(worker)}, {"verdict", server::name(verdict)}, {"count", count}}});
 }
 
 void ServerHooks::on_member(std::uint32_t worker, transport::MemberEvent event) {
   if (is_removal(event) && !is_closed_) checkpoints_.note_removal(worker);
+  if (event == transport::MemberEvent::kRevoked) checkpoints_.note_certificate(worker, "");
   if (!is_news(event)) return;
-  report(worker, {Severity::kInfo, std::string(name(event)), {{"worker", options_.names[worker]}}});
+  report(worker, {Severity::kInfo, std::string(name(event)), {{"worker", name_of(worker)}}});
+}
+
+void ServerHooks::on_certificate(std::uint32_t worker, const std::string& certificate) {
+  checkpoints_.note_certificate(worker, certificate);
+}
+
+const std::string& ServerHooks::name_of(std::uint32_t worker) const {
+  return checkpoints_.workers()[worker].name;
+}
+
+Status ServerHooks::keep_enrolment(const server::ParameterServer& server, const std::string& name) {
+  if (is_closed_) return interrupted("the server ends");
+  return checkpoints_.enrol(server, name);
 }
 
 // For events that a worker can cause at any rate: they are limited per worker.
@@ -191,7 +206,7 @@ void ServerHooks::measure(const server::ParameterServer& server) {
 }
 
 void ServerHooks::publish(const server::ParameterServer& server) {
-  if (measures_.empty()) measures_.resize(options_.names.size());
+  if (measures_.empty()) measures_.resize(checkpoints_.places());
   ServerStatus status = status_of(server, measures_);
   status.updates = options_.updates;
   status.generation = checkpoints_.generation();

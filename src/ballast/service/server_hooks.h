@@ -36,7 +36,6 @@ struct ModelSnapshot {
 };
 
 struct ServerHooksOptions {
-  std::vector<std::string> names;
   std::uint64_t updates = 0;         // the run is complete after so many accepted ones
   std::uint64_t evaluate_every = 0;  // accepted updates
   std::uint64_t write_every = 0;     // likewise; 0: at the end only
@@ -61,6 +60,8 @@ class ServerHooks {
   // On the state thread, or before there is one.
   void publish(const server::ParameterServer& server);
   void close(const server::ParameterServer& server);  // with the last checkpoint
+  // Keeps the name of a worker that is about to be enrolled, under the next number.
+  Status keep_enrolment(const server::ParameterServer& server, const std::string& name);
 
   // On any thread.
   // Waits until there is something to do, or for so long.
@@ -79,6 +80,8 @@ class ServerHooks {
   Objection on_judged(const server::ParameterServer& server, const transport::JudgedUpdate& update);
   void on_refused(std::uint32_t worker, server::Verdict verdict, std::uint32_t count);
   void on_member(std::uint32_t worker, transport::MemberEvent event);
+  void on_certificate(std::uint32_t worker, const std::string& certificate);
+  const std::string& name_of(std::uint32_t worker) const;
   void on_tick(const server::ParameterServer& server);
   Objection on_accepted(const server::ParameterServer& server,
                         const transport::JudgedUpdate& update);

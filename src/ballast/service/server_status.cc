@@ -151,14 +151,16 @@ ServerStatus status_of(const server::ParameterServer& server,
                       .pause_reason = server.pause_reason(),
                       .method = server.method().description(),
                       .method_figures = server.method().figures(),
-                      .evictions = server.eviction_count()};
+                      .evictions = server.eviction_count(),
+                      .places = server.worker_count()};
   std::vector<server::WorkerRecord> workers;
   double sum = 0.0;
   for (std::uint32_t i = 0; i < server.worker_count(); ++i) {
     workers.push_back(server.worker(i));
     sum += static_cast<double>(workers.back().weight);
   }
-  for (std::uint32_t i = 0; i < workers.size(); ++i) {
+  // The places after the named ones are free.
+  for (std::uint32_t i = 0; i < server.admission().names.size(); ++i) {
     const server::WorkerRecord& record = workers[i];
     const robust::RowMeasure measure = i < measures.size() ? measures[i] : robust::RowMeasure{};
     status.workers.push_back(
@@ -191,6 +193,7 @@ std::string status_json(const ServerStatus& status) {
                {"method", method_json(status)},
                {"evictions", status.evictions},
                {"evaluation", nullptr},
+               {"places", status.places},
                {"network", network_json(status.network)},
                {"workers", Json::array()}};
   if (const auto& evaluation = status.evaluation) {
@@ -226,6 +229,8 @@ std::string metrics_text(const ServerStatus& status) {
     metrics.one("method_" + figure.name, "gauge", "of the method " + status.method, figure.value);
   }
   metrics.one("evictions_total", "counter", "rows taken away for silence", status.evictions);
+  metrics.one("workers_enrolled", "gauge", "names that may take part", status.workers.size());
+  metrics.one("worker_places", "gauge", "for these and for newcomers", status.places);
   add_streams(metrics, status.network);
   add_guard(metrics, status.network.guard);
   if (const auto& evaluation = status.evaluation) {

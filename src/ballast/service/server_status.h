@@ -49,6 +49,7 @@ struct ServerStatus {
   std::string method = {};                               // as one writes it in a specification
   std::vector<server::NamedNumber> method_figures = {};  // what it tells of itself
   std::uint64_t evictions = 0;
+  std::size_t places = 0;                         // for the workers below and for newcomers
   std::optional<LastEvaluation> evaluation = {};  // the last one
   transport::NetworkCounts network = {};
   std::vector<WorkerStatus> workers = {};

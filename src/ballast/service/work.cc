@@ -12,6 +12,8 @@
 #include "ballast/assembly/parts.h"
 #include "ballast/attacks/registry.h"
 #include "ballast/service/credentials.h"
+#include "ballast/service/enrolment.h"
+#include "ballast/service/round_trips.h"
 #include "ballast/worker/worker.h"
 
 namespace ballast::service {
@@ -35,6 +37,24 @@ transport::ClientOptions client_options(const Plan& plan, const WorkOptions& opt
           .patience = options.patience,
           .seed = plan.planned.seed + options.number,
           .stop = options.stop};
+}
+
+// The run as a worker of that number sees it. One that was enrolled later has a number after the
+// others, and its share of the data is all of it, or that of a worker whose number it takes.
+Result<assembly::RunSpec> run_with(assembly::RunSpec run, const WorkOptions& options) {
+  if (options.number < run.workers) return run;
+  if (options.number >= kPlacesMax) {
+    return invalid_argument(fmt::format("{} has the number {}; numbers end before {}", options.name,
+                                        options.number, kPlacesMax));
+  }
+  if (run.partition != assembly::PartitionKind::kShared) {
+    return invalid_argument(
+        fmt::format("{} has the number {}, but the data is split among the workers 0 to {}; say "
+                    "with --number whose part it takes over",
+                    options.name, options.number, run.workers - 1));
+  }
+  run.workers = options.number + 1;
+  return run;
 }
 
 // What the verdict on an update means for the next one.
@@ -62,17 +82,14 @@ Consequence consequence(Verdict verdict) {
 class WorkerLoop {
  public:
   static Result<std::unique_ptr<WorkerLoop>> start(const Plan& plan, const WorkOptions& options) {
-    if (options.number >= plan.run().workers) {
-      return invalid_argument(fmt::format("{} has the number {}, but the workers are 0 to {}",
-                                          options.name, options.number, plan.run().workers - 1));
-    }
+    BALLAST_TRY(const assembly::RunSpec run, run_with(plan.run(), options));
     if (options.credentials) {
       BALLAST_TRY_STATUS(check_credentials(*options.credentials, options.name, options.clock()));
     }
     std::unique_ptr<WorkerLoop> loop(new WorkerLoop(plan, options));
     BALLAST_TRY(loop->attack_, make_network_attack(plan.run(), options.attack));
     BALLAST_TRY(const auto training,
-                assembly::training_data(plan.run(), plan.planned.seed, plan.material.data));
+                assembly::training_data(run, plan.planned.seed, plan.material.data));
     BALLAST_TRY(loop->source_, plan.material.model->make_source(training));
     BALLAST_TRY_STATUS(loop->start_afresh());
     BALLAST_TRY(auto client, transport::Client::make(client_options(plan, options)));
@@ -96,7 +113,10 @@ class WorkerLoop {
   }
 
  private:
-  WorkerLoop(const Plan& plan, const WorkOptions& options) : plan_(plan), options_(options) {
+  WorkerLoop(const Plan& plan, const WorkOptions& options)
+      : plan_(plan),
+        options_(options),
+        trips_(options.report_every, std::chrono::steady_clock::now()) {
     if (options.credentials) watch_.emplace(*options.credentials, options.name, options.clock);
   }
 
@@ -134,7 +154,9 @@ class WorkerLoop {
       BALLAST_TRY(const worker::WorkerUpdate update,
                   worker_->on_model({.version = model.version, .values = model.values}));
       const std::uint64_t incarnation = model.incarnation;
+      const auto begin = std::chrono::steady_clock::now();
       auto pushed = client_->push(update.values, update.statistics);
+      report_round_trip(begin, std::chrono::steady_clock::now());
       ++report_.sent;
       if (pushed) {
         BALLAST_TRY_STATUS(handle_verdict(pushed->verdict));
@@ -142,7 +164,10 @@ class WorkerLoop {
       } else {
         ++report_.lost;
       }
-      if (has_new_certificate(!pushed) && !model.is_over) {
+      if (options_.rejoins && pushed && !model.is_over) {
+        BALLAST_TRY_STATUS(start_afresh());
+        BALLAST_TRY(model, client_->join());
+      } else if (has_new_certificate(!pushed) && !model.is_over) {
         BALLAST_TRY(model, client_->rejoin());
       } else if (!pushed) {
         return tl::unexpected(std::move(pushed).error());
@@ -168,6 +193,17 @@ class WorkerLoop {
     }
     problem_told_ = problem;
     return has_new_files;
+  }
+
+  void report_round_trip(RoundTrips::Clock::time_point begin, RoundTrips::Clock::time_point end) {
+    const auto figures = trips_.note(end - begin, end);
+    if (!figures) return;
+    options_.events({Severity::kInfo,
+                     "round-trips",
+                     {{"count", figures->count},
+                      {"p50_ms", figures->p50_ms},
+                      {"p99_ms", figures->p99_ms},
+                      {"max_ms", figures->max_ms}}});
   }
 
   void report_joined(const transport::ClientModel& model) const {
@@ -208,6 +244,7 @@ class WorkerLoop {
   std::optional<CertificateWatch> watch_;  // of our own, if we have one
   std::chrono::steady_clock::time_point watched_at_{};
   std::string problem_told_;
+  RoundTrips trips_;
   WorkReport report_;
 };
 

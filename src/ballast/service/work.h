@@ -23,9 +23,12 @@ struct WorkOptions {
   std::string attack = {};                                  // empty: honest
   std::optional<std::uint64_t> updates_max = std::nullopt;  // then it leaves
   wire::Encoding encoding = wire::Encoding::kFloat32;       // of models and updates on their way
-  std::chrono::milliseconds pause{0};                       // before each update: a slow machine
-  std::chrono::milliseconds patience{300'000};              // with a server that is away
-  WallClock clock = {};                                     // required with credentials
+  bool rejoins = false;  // forgets everything and joins anew before each update: a flooder
+  std::chrono::milliseconds pause{0};           // before each update: a slow machine
+  std::chrono::milliseconds patience{300'000};  // with a server that is away
+  // How often the event `round-trips` tells how long the answers take; 0: never.
+  std::chrono::milliseconds report_every{0};
+  WallClock clock = {};  // required with credentials
   EventSink events = [](const Event&) {};
   const std::atomic<bool>* stop = nullptr;  // true: leave. Borrowed.
 };

@@ -41,8 +41,7 @@ service::CheckpointWriterOptions writer_options(const Scenario& scenario, bool i
 
 service::ServerHooksOptions hooks_options(const Scenario& scenario,
                                           const ServerSurroundings& surroundings) {
-  return {.names = names_of(scenario.workers),
-          .updates = kUpdates,
+  return {.updates = kUpdates,
           .evaluate_every = kEvaluateEvery,
           .unsaved_max = scenario.unsaved_max,
           .events = surroundings.events,

@@ -50,8 +50,9 @@ class CrashTest : public RunFolderTest {
     auto server = make_run();
     if (!resumed || !server.restore(std::move(resumed->state))) ::_exit(3);
     Store& store = resumed->store;
-    promises_->incarnation = store.incarnation();
+    // In this order, or a death in between would leave an earlier life's promises to this one.
     promises_->acknowledged_t = promises_->saved_t = server.accepted_count();
+    promises_->incarnation = store.incarnation();
     std::vector<JournalRecord> group;
     for (std::uint64_t update = 1; update <= updates; ++update) {
       group.push_back(advance(server));

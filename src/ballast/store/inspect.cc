@@ -39,6 +39,15 @@ Status inspect_journal(const std::filesystem::path& folder, FolderReport& report
 
 }  // namespace
 
+Result<Manifest> read_newest_manifest(const std::filesystem::path& folder) {
+  BALLAST_TRY(const auto numbers, list_generations(folder));
+  for (const std::uint64_t number : numbers) {
+    auto manifest = read_manifest(folder, number);
+    if (manifest) return manifest;
+  }
+  return not_found(fmt::format("{}: holds no checkpoint that can be read", folder.string()));
+}
+
 Result<NewestState> read_newest(const std::filesystem::path& folder) {
   BALLAST_TRY(const auto numbers, list_generations(folder));
   if (numbers.empty()) {
@@ -53,7 +62,7 @@ Result<NewestState> read_newest(const std::filesystem::path& folder) {
       return NewestState{std::move(manifest), std::move(state)};
     };
     auto newest = read();
-    if (newest) return newest;
+    if (newest || newest.error().code == ErrorCode::kUnsupported) return newest;
     if (damage.empty()) damage = std::move(newest).error().message;
   }
   return io_error(

@@ -34,6 +34,10 @@ struct FolderReport {
 // Cost: reads every file once.
 Result<FolderReport> inspect(const std::filesystem::path& folder);
 
+// The newest manifest that can be read; the files it names may still be damaged.
+// Cost: reads one file.
+Result<Manifest> read_newest_manifest(const std::filesystem::path& folder);
+
 // The state of the newest generation whose files are all undamaged.
 struct NewestState {
   Manifest manifest;

@@ -74,7 +74,8 @@ Status insert(sqlite3* database, std::span<const JournalRecord> records,
 }
 
 JournalRecord read_record(const Statement& row) {
-  return {.event = row.number(8) == 0 ? JournalEvent::kUpdate : JournalEvent::kRemoval,
+  const std::uint64_t event = std::min<std::uint64_t>(row.number(8), 2);
+  return {.event = static_cast<JournalEvent>(event),
           .t = row.number(2),
           .worker = static_cast<std::uint32_t>(row.number(3)),
           .sequence = row.number(4),

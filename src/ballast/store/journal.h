@@ -25,8 +25,9 @@ namespace ballast::store {
 
 // What a record tells of.
 enum class JournalEvent : std::uint8_t {
-  kUpdate,   // was accepted
-  kRemoval,  // of what the method held of a worker: it left, was silent or started anew
+  kUpdate,     // was accepted
+  kRemoval,    // of what the method held of a worker: it left, was silent or started anew
+  kEnrolment,  // of a worker, which may join once the next checkpoint is there
 };
 
 struct JournalRecord {

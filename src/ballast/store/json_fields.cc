@@ -11,11 +11,15 @@ namespace {
 const JsonFields::Json kNoObject = JsonFields::Json::object();
 const JsonFields::Json kNoArray = JsonFields::Json::array();
 
-bool is_printable(const std::string& text) {
+}  // namespace
+
+bool is_printable(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-}  // namespace
+bool is_printable_lines(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return (c >= ' ' && c <= '~') || c == '\n'; });
+}
 
 void JsonFields::refuse(std::string_view key, std::string_view why) const {
   if (problem_.empty()) problem_ = fmt::format("'{}' {}", key, why);
@@ -63,6 +67,16 @@ std::string JsonFields::text(const char* key, std::size_t size_max) const {
                              const auto& text = json.get_ref<const std::string&>();
                              return text.size() <= size_max && is_printable(text);
                            });
+  return value != nullptr ? value->get<std::string>() : std::string();
+}
+
+std::string JsonFields::lines(const char* key, std::size_t size_max) const {
+  const Json* value =
+      find(key, fmt::format("text of up to {} characters", size_max), [&](const Json& json) {
+        if (!json.is_string()) return false;
+        const auto& text = json.get_ref<const std::string&>();
+        return text.size() <= size_max && is_printable_lines(text);
+      });
   return value != nullptr ? value->get<std::string>() : std::string();
 }
 

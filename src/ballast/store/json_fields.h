@@ -12,6 +12,9 @@
 
 namespace ballast::store {
 
+bool is_printable(std::string_view text);
+bool is_printable_lines(std::string_view text);  // or line feeds
+
 class JsonFields {
  public:
   using Json = nlohmann::json;
@@ -29,6 +32,9 @@ class JsonFields {
 
   // Printable ASCII, at most `size_max` characters.
   std::string text(const char* key, std::size_t size_max) const;
+
+  // The same with line feeds.
+  std::string lines(const char* key, std::size_t size_max) const;
 
   // An object; an empty one if there is none.
   JsonFields object(const char* key) const;

@@ -54,6 +54,10 @@ OrderedJson to_json(const VectorEntry& vector) {
           {"file", to_json(vector.file)}};
 }
 
+OrderedJson to_json(const EnrolledWorker& worker) {
+  return {{"name", worker.name}, {"certificate", worker.certificate}};
+}
+
 OrderedJson to_json(const server::NamedNumbers& numbers) {
   return {{"name", numbers.name}, {"values", numbers.values}};
 }
@@ -80,6 +84,7 @@ OrderedJson to_json(const Manifest& manifest) {
                       {"steps", manifest.steps},
                       {"journal_position", manifest.journal_position},
                       {"method", manifest.method}};
+  json["workers"] = to_array(manifest.workers);
   json["senders"] = to_array(manifest.senders);
   json["numbers"] = to_array(manifest.numbers);
   json["vectors"] = to_array(manifest.vectors);
@@ -132,6 +137,11 @@ std::string read_name(const JsonFields& fields) {
     fields.refuse("name", "is not made of lower-case letters, digits and dashes");
   }
   return name;
+}
+
+EnrolledWorker read_worker(const JsonFields& fields) {
+  return {.name = fields.text("name", kTextBytesMax),
+          .certificate = fields.lines("certificate", kCertificateBytesMax)};
 }
 
 server::NamedNumbers read_numbers(const JsonFields& fields) {
@@ -202,6 +212,10 @@ Manifest read_manifest(const JsonFields& fields) {
   manifest.steps = fields.whole("steps");
   manifest.journal_position = fields.whole("journal_position", INT64_MAX);
   manifest.method = fields.text("method", kTextBytesMax);
+  manifest.workers = read_array<EnrolledWorker>(fields, "workers", read_worker);
+  if (const auto checked = check_workers(manifest.workers, manifest.shape.worker_count); !checked) {
+    fields.refuse("workers", checked.error().message);
+  }
   read_senders(fields, manifest);
   manifest.numbers = read_array<server::NamedNumbers>(fields, "numbers", read_numbers);
   manifest.vectors = read_array<VectorEntry>(fields, "vectors", read_vector);
@@ -221,6 +235,23 @@ Status differs(std::string_view what, std::uint64_t ours, std::uint64_t stored) 
 const VectorEntry* find_vector(const Manifest& manifest, std::string_view name) {
   const auto found = std::ranges::find(manifest.vectors, name, &VectorEntry::name);
   return found == manifest.vectors.end() ? nullptr : &*found;
+}
+
+Status check_workers(const std::vector<EnrolledWorker>& workers, std::uint64_t worker_count) {
+  if (workers.size() > worker_count) {
+    return invalid_argument(fmt::format("are {}, for {} places", workers.size(), worker_count));
+  }
+  std::vector<std::string_view> names(workers.size());
+  std::ranges::transform(workers, names.begin(), &EnrolledWorker::name);
+  std::ranges::sort(names);
+  if (std::ranges::adjacent_find(names) != names.end()) return invalid_argument("repeat a name");
+  for (const EnrolledWorker& worker : workers) {
+    const bool fits = worker.name.size() <= kTextBytesMax && is_printable(worker.name) &&
+                      worker.certificate.size() <= kCertificateBytesMax &&
+                      is_printable_lines(worker.certificate);
+    if (!fits) return invalid_argument("have a name or a certificate that is no text, or too long");
+  }
+  return {};
 }
 
 Status check_fits(const RunShape& ours, const RunShape& stored) {

@@ -18,10 +18,11 @@
 namespace ballast::store {
 
 inline constexpr std::uint64_t kManifestFormat = 2;
-inline constexpr std::size_t kManifestBytesMax = std::size_t{64} << 20;  // 100,000 workers fit
+inline constexpr std::size_t kManifestBytesMax = std::size_t{256} << 20;  // 100,000 workers fit
 inline constexpr std::size_t kTextBytesMax = 200;  // of the run's name and of the configuration's
 inline constexpr std::uint64_t kValuesMax = std::uint64_t{1} << 40;  // of one vector
 inline constexpr std::size_t kVectorNameMax = 80;
+inline constexpr std::size_t kCertificateBytesMax = 8192;
 
 // What a server must have in common with a checkpoint to go on from it; it may have more workers.
 struct RunShape {
@@ -48,12 +49,21 @@ struct VectorEntry {
   FileFacts file;
 };
 
+// Who a worker's number belongs to.
+struct EnrolledWorker {
+  std::string name;
+  std::string certificate;  // under which it joined last, as PEM; empty: not known
+
+  bool operator==(const EnrolledWorker&) const = default;
+};
+
 struct Manifest {
   std::uint64_t generation = 0;
   std::int64_t created_s = 0;  // since 1970, by the clock of whoever saved
   std::string run;
   std::uint64_t incarnation = 0;
   RunShape shape;
+  std::vector<EnrolledWorker> workers;  // by number; the places after them are free
   std::uint64_t accepted_count = 0;
   std::uint64_t unknown_count = 0;
   std::uint64_t steps = 0;
@@ -64,10 +74,14 @@ struct Manifest {
   std::vector<VectorEntry> vectors;
 };
 
+// Refuses more workers than places, a name twice, and texts that a manifest cannot hold.
+Status check_workers(const std::vector<EnrolledWorker>& workers, std::uint64_t worker_count);
+
 // Null if there is none of that name.
 const VectorEntry* find_vector(const Manifest& manifest, std::string_view name);
 
-// Requires: texts of printable ASCII, at most kTextBytesMax long.
+// Requires: texts of printable ASCII, at most kTextBytesMax long; workers that check_workers()
+// takes.
 std::string to_text(const Manifest& manifest);
 
 // Refuses whatever to_text() cannot have written: a wrong checksum, another format, a missing or

@@ -20,6 +20,8 @@ Manifest example() {
   manifest.run = "a \"run\"";
   manifest.incarnation = 2;
   manifest.shape = {.config = "c", .worker_count = 2, .dim = 10, .statistic_count = 1};
+  manifest.workers = {{.name = "worker-0", .certificate = "-----BEGIN\nABC=\n"},
+                      {.name = "gpu", .certificate = {}}};
   manifest.accepted_count = UINT64_MAX;
   manifest.steps = 12;
   manifest.journal_position = 40;
@@ -61,6 +63,7 @@ TEST(Manifest, ReadsBackAsItWasWritten) {
   const Manifest read = parse_manifest(text).value();
   EXPECT_EQ(to_text(read), text);
   EXPECT_EQ(read.accepted_count, UINT64_MAX);
+  EXPECT_EQ(read.workers, example().workers);
   EXPECT_EQ(read.numbers[1].values[0], 0.1 + 0.2);
   EXPECT_EQ(read.senders[0].last_seen, server::Instant(-5));
   EXPECT_EQ(read.senders[0].ticket->version, 12u);
@@ -113,6 +116,15 @@ TEST(Manifest, AForgedManifestIsRefused) {
   EXPECT_EQ(message("[9,8,7,6,5,4,3,2,1,0]", "[9,8,7,6,5,4,3,2,1,\"\"]"),
             "is wrong: 'verdicts' are not whole numbers");
   EXPECT_EQ(message("\"worker_count\":2", "\"worker_count\":3"), "is wrong: 'senders' are not 3");
+  EXPECT_EQ(message("\"name\":\"gpu\"", "\"name\":\"worker-0\""),
+            "is wrong: 'workers' repeat a name");
+  EXPECT_EQ(message("\"name\":\"gpu\"", "\"name\":\"g\\u0000u\""),
+            "is wrong: 'name' is not printable text of up to 200 characters");
+  EXPECT_EQ(message("ABC=", "A\\u0007C="),
+            "is wrong: 'certificate' is not text of up to 8192 characters");
+  EXPECT_EQ(
+      message("{\"name\":\"gpu\",", "{\"name\":\"a\",\"certificate\":\"\"},{\"name\":\"gpu\","),
+      "is wrong: 'workers' are 3, for 2 places");
   EXPECT_EQ(message("\"name\":\"kept\"", "\"name\":\"counts\""),
             "is wrong: 'numbers' repeat a name");
   EXPECT_EQ(message("\"values\":[7.0", "\"values\":[null"),

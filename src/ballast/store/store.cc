@@ -63,6 +63,8 @@ Result<Loaded> load_newest(const FileSystem& disk, const fs::path& folder, const
   for (const std::uint64_t number : numbers) {
     BALLAST_TRY_STATUS(check_configuration(disk, folder, number, shape));
     auto loaded = load(disk, folder, number);
+    // Of another version, and intact for all we know.
+    if (!loaded && loaded.error().code == ErrorCode::kUnsupported) return loaded;
     if (!loaded) {
       damages.push_back(std::move(loaded).error().message);
       continue;
@@ -100,7 +102,7 @@ bool is_in_use(const fs::path& folder) { return !operating_system().lock(folder)
 
 Result<Store> Store::create(const fs::path& folder, std::string run, RunShape shape,
                             const server::ServerStateView& state, std::int64_t now_s,
-                            FileSystem& disk) {
+                            FileSystem& disk, std::vector<EnrolledWorker> workers) {
   BALLAST_TRY_STATUS(check_text(run, "name of the run"));
   BALLAST_TRY_STATUS(check_text(shape.config, "name of the configuration"));
   BALLAST_TRY_STATUS(make_sure_folder_exists(disk, folder));
@@ -118,6 +120,7 @@ Result<Store> Store::create(const fs::path& folder, std::string run, RunShape sh
   store.run_ = std::move(run);
   store.shape_ = std::move(shape);
   store.incarnation_ = life.number;
+  BALLAST_TRY_STATUS(store.set_workers(std::move(workers)));
   BALLAST_TRY_STATUS(store.save(state, now_s));
   return store;
 }
@@ -135,8 +138,19 @@ Result<Resumed> Store::resume(const fs::path& folder, const RunShape& shape, Fil
   store.shape_ = shape;  // maybe with more workers than the checkpoint
   store.incarnation_ = life.number;
   const std::uint64_t generation = manifest.generation;
+  store.workers_ = manifest.workers;
   store.newer_ = std::move(loaded.manifest);
-  return Resumed{std::move(store), std::move(loaded.state), generation, std::move(loaded.damages)};
+  std::vector<EnrolledWorker> workers = store.workers_;
+  return Resumed{std::move(store), std::move(loaded.state), std::move(workers), generation,
+                 std::move(loaded.damages)};
+}
+
+Status Store::set_workers(std::vector<EnrolledWorker> workers) {
+  if (const Status checked = check_workers(workers, shape_.worker_count); !checked) {
+    return invalid_argument("the enrolled workers " + checked.error().message);
+  }
+  workers_ = std::move(workers);
+  return {};
 }
 
 Result<SaveReport> Store::save(const server::ServerStateView& state, std::int64_t now_s) {
@@ -150,6 +164,7 @@ Result<SaveReport> Store::save(const server::ServerStateView& state, std::int64_
   manifest.run = run_;
   manifest.incarnation = incarnation_;
   manifest.shape = shape_;
+  manifest.workers = workers_;
   manifest.accepted_count = state.accepted_count;
   manifest.unknown_count = state.unknown_count;
   manifest.steps = state.steps;

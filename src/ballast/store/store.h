@@ -35,10 +35,12 @@ class Store {
  public:
   // Starts the durable state of a new run and saves its first generation, so that there is always
   // one to go back to. Makes the folder if its parent exists. Refuses a folder that holds a
-  // checkpoint already, and a run's or configuration's name that is not short printable ASCII.
+  // checkpoint already, a run's or configuration's name that is not short printable ASCII, and
+  // workers that check_workers() refuses.
   static Result<Store> create(const std::filesystem::path& folder, std::string run, RunShape shape,
                               const server::ServerStateView& state, std::int64_t now_s,
-                              FileSystem& disk = operating_system());
+                              FileSystem& disk = operating_system(),
+                              std::vector<EnrolledWorker> workers = {});
 
   // Goes on from the newest generation whose files are all undamaged. Begins a new incarnation, and
   // raises the workers' sequence numbers to those that were acknowledged after the checkpoint, so
@@ -47,6 +49,10 @@ class Store {
   // damaged.
   static Result<Resumed> resume(const std::filesystem::path& folder, const RunShape& shape,
                                 FileSystem& disk = operating_system());
+
+  // Who the numbers of the workers belong to, for the generations from now on. Refuses workers that
+  // check_workers() refuses.
+  Status set_workers(std::vector<EnrolledWorker> workers);
 
   // Saves the state as the next generation and, once that is durable, removes all but the two
   // newest. On an error the generations before it are untouched, and the store can be used on.
@@ -75,6 +81,7 @@ class Store {
   Journal journal_;
   std::string run_;
   RunShape shape_;
+  std::vector<EnrolledWorker> workers_;
   std::uint64_t incarnation_ = 0;
   std::optional<Manifest> newer_;
   std::optional<Manifest> older_;
@@ -87,6 +94,7 @@ bool is_in_use(const std::filesystem::path& folder);
 struct Resumed {
   Store store;
   server::ServerState state;
+  std::vector<EnrolledWorker> workers;
   std::uint64_t generation = 0;
   std::vector<std::string> damages;  // of newer generations that could not be used, newest first
 };

@@ -1,10 +1,15 @@
 #include "ballast/store/store.h"
 
 #include <gtest/gtest.h>
+
 #include <sys/stat.h>
+#include <fstream>
+#include <span>
+#include <string>
 
 #include "ballast/files/test_support.h"
 #include "ballast/store/generation.h"
+#include "ballast/store/inspect.h"
 #include "ballast/store/test_run.h"
 
 namespace ballast::store {
@@ -224,6 +229,36 @@ TEST_F(StoreTest, AnAcknowledgementOfAWorkerThatIsNewerThanTheCheckpointIsRememb
   const auto resumed = Store::resume(folder(), more).value();
   ASSERT_EQ(resumed.state.senders.size(), kRunWorkers + 1);
   EXPECT_EQ(resumed.state.senders[kRunWorkers].sequence, 7u);
+}
+
+TEST_F(StoreTest, ACheckpointOfAnotherVersionIsNotCalledDamaged) {
+  save_at({4});
+  const auto path = generation_folder(folder(), 2) / "manifest.json";
+  std::string text;
+  std::getline(std::ifstream(path), text, '\0');
+  const std::size_t start = text.find("checkpoint\":") + 12;
+  std::string body = text.substr(start, text.size() - start - 2);
+  body.replace(body.find("\"format\":2"), 10, "\"format\":1");
+  std::ofstream(path) << "{\"xxh3\":\"" << checksum_text(std::as_bytes(std::span(body)))
+                      << "\",\n\"checkpoint\":" << body << "}\n";
+  const std::string message = refusal(Store::resume(folder(), run_shape()));
+  EXPECT_NE(message.find("has format 1; this program reads format 2"), std::string::npos);
+  EXPECT_EQ(message.find("intact"), std::string::npos);
+  EXPECT_EQ(refusal(read_newest(folder())), message);
+}
+
+TEST_F(StoreTest, TheEnrolledComeBackWithTheirNumbers) {
+  const std::vector<EnrolledWorker> workers = {{"a", "pem\n"}, {"b", ""}};
+  {
+    auto server = make_run();
+    auto store = Store::create(folder(), "run", run_shape(), server.state(), kRunNow,
+                               operating_system(), workers)
+                     .value();
+    EXPECT_FALSE(store.set_workers({{"a", ""}, {"a", ""}}));
+    EXPECT_FALSE(store.set_workers(std::vector<EnrolledWorker>(kRunWorkers + 1)));
+  }
+  EXPECT_EQ(Store::resume(folder(), run_shape())->workers, workers);
+  EXPECT_EQ(read_newest_manifest(folder())->workers, workers);
 }
 
 TEST_F(StoreTest, AFolderWithoutACheckpointIsRefused) {

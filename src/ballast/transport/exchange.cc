@@ -37,10 +37,39 @@ Exchange::Exchange(server::ParameterServer server, ExchangeOptions options)
     slots_[i].values = RowBuffer(dim_, i);
     slots_[i].statistics.resize(statistic_count_);
   }
+  for (const std::string& name : server_.admission().names) {
+    numbers_.emplace(name, static_cast<std::uint32_t>(numbers_.size()));
+  }
   if (options_.has_thread) thread_ = std::thread([this] { run(); });
 }
 
 Exchange::~Exchange() { stop(); }
+
+std::optional<std::uint32_t> Exchange::find(std::string_view name) const {
+  const std::lock_guard lock(names_mutex_);
+  const auto found = numbers_.find(name);
+  if (found == numbers_.end()) return std::nullopt;
+  return found->second;
+}
+
+Result<std::uint32_t> Exchange::enrol(
+    const std::string& name, const std::function<Status(const server::ParameterServer&)>& keep) {
+  Result<std::uint32_t> number = interrupted("the server ends");
+  run_on_state_thread([&] { number = enrol_now(name, keep); });
+  return number;
+}
+
+// What is refused is found before it is kept, so that what is kept is enrolled.
+Result<std::uint32_t> Exchange::enrol_now(
+    const std::string& name, const std::function<Status(const server::ParameterServer&)>& keep) {
+  if (silenced_) return interrupted("the server ends");
+  BALLAST_TRY_STATUS(server_.may_enrol(name));
+  BALLAST_TRY_STATUS(keep(server_));
+  BALLAST_TRY(const std::uint32_t number, server_.enrol(name));
+  const std::lock_guard lock(names_mutex_);
+  numbers_.emplace(name, number);
+  return number;
+}
 
 Exchange::Mailbox& Exchange::open_mailbox(std::uint32_t worker) {
   Mailbox& mail = mail_[worker];
@@ -117,10 +146,14 @@ void Exchange::revoke(std::uint32_t worker) {
   if (displaced) displaced->close(Close::kRevoked);
 }
 
-void Exchange::inspect(std::function<void(const server::ParameterServer&)> look) {
+void Exchange::inspect(const std::function<void(const server::ParameterServer&)>& look) {
+  run_on_state_thread([&] { look(server_); });
+}
+
+void Exchange::run_on_state_thread(const std::function<void()>& what) {
   if (!options_.has_thread) {
     work();
-    look(server_);
+    what();
     return;
   }
   std::promise<void> done;
@@ -128,7 +161,7 @@ void Exchange::inspect(std::function<void(const server::ParameterServer&)> look)
     const std::lock_guard lock(mutex_);
     if (is_stopping_) return;
     queue_.emplace_back([&] {
-      look(server_);
+      what();
       done.set_value();
     });
     wake_.notify_one();
@@ -291,6 +324,9 @@ void Exchange::handle_join(std::uint32_t worker, Mailbox mail) {
   members_[worker].peer = std::move(mail.joining);
   set_owner(worker, members_[worker].peer.get());
   note(worker, MemberEvent::kJoined);
+  if (options_.hooks.certificate) {
+    options_.hooks.certificate(worker, members_[worker].peer->certificate());
+  }
   const bool loses_its_row =
       mail.memory == server::Memory::kFresh && server_.worker(worker).count > 0;
   if (loses_its_row) note(worker, MemberEvent::kStartedAnew);

@@ -19,10 +19,12 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -69,6 +71,8 @@ struct ExchangeHooks {
   std::function<void(std::uint32_t worker, server::Verdict verdict, std::uint32_t count)> refused =
       {};
   std::function<void(std::uint32_t worker, MemberEvent event)> member = {};
+  // After kJoined: the certificate under which the worker came, as PEM; empty without TLS.
+  std::function<void(std::uint32_t worker, const std::string& certificate)> certificate = {};
   // Regularly: the place for checkpoints by time and for publishing figures.
   std::function<void(const server::ParameterServer&)> tick = {};
 };
@@ -89,7 +93,15 @@ class Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  std::optional<std::uint32_t> find(std::string_view name) const { return server_.find(name); }
+  // The number of an enrolled name.
+  std::optional<std::uint32_t> find(std::string_view name) const;
+
+  // Gives a free place to a worker, which may join from then on; its number. `keep` is called
+  // before on the state thread, to note it where it is not forgotten, and if it fails nothing has
+  // changed. Refuses what Admission::enrol() refuses, and everything after the end.
+  Result<std::uint32_t> enrol(const std::string& name,
+                              const std::function<Status(const server::ParameterServer&)>& keep);
+
   std::size_t dim() const noexcept { return dim_; }
   std::size_t statistic_count() const noexcept { return statistic_count_; }
   std::uint64_t incarnation() const noexcept { return server_.admission().incarnation; }
@@ -122,7 +134,7 @@ class Exchange {
 
   // Runs the function on the state thread, after what was left there before, and waits for it.
   // Nothing happens after stop(). Without a thread it is run at once.
-  void inspect(std::function<void(const server::ParameterServer&)> look);
+  void inspect(const std::function<void(const server::ParameterServer&)>& look);
 
   // Closes all peers for the reason given and ends the thread. Further calls do nothing.
   void stop(Close why = Close::kStopping);
@@ -161,6 +173,7 @@ class Exchange {
   void run();
   void work(std::unique_lock<std::mutex>& lock);
   void finish(std::unique_lock<std::mutex>& lock);
+  void run_on_state_thread(const std::function<void()>& what);
   bool handle_one(std::unique_lock<std::mutex>& lock);
   void handle_mail(std::uint32_t worker);
   void note_refusals(std::uint32_t worker, server::Verdict verdict, std::uint32_t count);
@@ -176,6 +189,8 @@ class Exchange {
   void close_peer(std::uint32_t worker, Close why);
   void set_owner(std::uint32_t worker, const Peer* peer);
   void note(std::uint32_t worker, MemberEvent event) const;
+  Result<std::uint32_t> enrol_now(
+      const std::string& name, const std::function<Status(const server::ParameterServer&)>& keep);
   server::Instant now();
 
   // Constant after construction.
@@ -187,11 +202,14 @@ class Exchange {
   // The state thread's own.
   PatientClock clock_;
   std::chrono::steady_clock::time_point next_tick_;
-  server::ParameterServer server_;  // its options are constant and read by all
+  server::ParameterServer server_;  // its incarnation is constant and read by all
   std::vector<Member> members_;
   std::optional<Close> silenced_;  // why nobody is told anything any more
 
   std::vector<Slot> slots_;  // each behind its own mutex
+
+  mutable std::mutex names_mutex_;
+  std::map<std::string, std::uint32_t, std::less<>> numbers_;  // of the enrolled; behind it
 
   // Behind mutex_.
   std::mutex mutex_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "ballast/server/parameter_server.h"
 
@@ -32,6 +33,11 @@ class Peer {
   virtual ~Peer() = default;
   virtual void deliver(Delivery delivery) = 0;
   virtual void close(Close why) = 0;
+  // Under which it came, as PEM; empty without TLS. Constant.
+  virtual const std::string& certificate() const noexcept {
+    static const std::string none;
+    return none;
+  }
 
  private:
   friend class Exchange;

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ballast/base/error.h"
 #include "ballast/server/parameter_server.h"
@@ -62,6 +63,9 @@ struct NetworkServerOptions {
   // `ballast-worker` says.
   std::optional<TlsFiles> tls = {};
   Identify identify = {};  // required with tls
+  // Under which the workers of a resumed run joined last, by number, as PEM; empty: not known. If
+  // one of them was revoked meanwhile, the row that the worker has left leaves.
+  std::vector<std::string> certificates = {};
   NetworkLimits limits = {};
   // Told of what was refused, at a bounded rate, by one thread of the server's own.
   std::function<void(const Notice&)> notice = {};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ballast/base/check.h"
+#include "ballast/base/ieee_arithmetic.h"
 #include "ballast/kernels/finite.h"
 
 namespace ballast::worker {
@@ -72,6 +73,7 @@ Result<Worker::Computed> Worker::compute(std::span<const float> model, const Sam
 }
 
 Result<WorkerUpdate> Worker::on_model(const ModelView& model) {
+  const IeeeArithmetic ieee;
   BALLAST_TRY_STATUS(check(model));
   const std::uint64_t sequence = estimator_.updates() + 1;
   const Sample sample{.key = {.seed = seed_, .worker = id_, .step = sequence},

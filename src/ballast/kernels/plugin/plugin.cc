@@ -8,6 +8,8 @@
 #include <array>
 #include <system_error>
 
+#include "ballast/base/ieee_arithmetic.h"
+
 namespace ballast::kernels {
 namespace {
 
@@ -40,6 +42,7 @@ fs::path plugin_path(std::string_view name) {
 Result<std::unique_ptr<Backend>> load_backend(const fs::path& file) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return no_plugin(file, "does not exist");
+  const IeeeArithmetic ieee;  // what it sets for this thread is undone
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const why = dlerror();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ballast/base/check.h"
+#include "ballast/base/ieee_arithmetic.h"
 #include "ballast/robust/rows/fresh_rows.h"
 
 namespace ballast::robust {
@@ -128,6 +129,7 @@ void RowTable::renumber() {
 }
 
 Result<const kernels::Vector*> RowTable::aggregate(std::uint64_t draw) {
+  const IeeeArithmetic ieee;
   if (filled_.empty()) return invalid_argument("the table has no rows yet");
   BALLAST_TRY_STATUS(rule_->check_row_count(filled_.size()));
   workspace_.reset();

@@ -88,7 +88,7 @@ class NetworkServer::Body {
         worker_count_(server.worker_count()),
         loans_(worker_count_, options.limits.models_per_worker_max, guard_),
         exchange_(std::move(server), std::move(exchange_options)),
-        service_(shared_, worker_count_),
+        service_(shared_, worker_count_, options.certificates),
         certificates_(options.tls ? options.identify : Identify(), notices_) {
     shared_.options = options;
     shared_.mac = std::move(mac);

@@ -54,8 +54,10 @@ tl::expected<StreamIdentity, grpc::Status> identify(SessionEnvironment& shared,
 
 }  // namespace
 
-Service::Service(SessionEnvironment& shared, std::size_t worker_count)
-    : shared_(shared), sessions_(worker_count), certificates_(worker_count) {
+Service::Service(SessionEnvironment& shared, std::size_t worker_count,
+                 std::vector<std::string> certificates)
+    : shared_(shared), sessions_(worker_count), certificates_(std::move(certificates)) {
+  certificates_.resize(worker_count);
   shared_.on_join = [this](const auto& session, server::Memory memory) { join(session, memory); };
   shared_.on_revoked = [this](const Session& session) {
     revoke(session.worker(), session.certificate());

@@ -22,7 +22,9 @@ namespace ballast::transport {
 class Service final
     : public v1::ParameterServer::WithRawCallbackMethod_Train<v1::ParameterServer::Service> {
  public:
-  Service(SessionEnvironment& shared, std::size_t worker_count);
+  // `certificates`: as NetworkServerOptions has them.
+  Service(SessionEnvironment& shared, std::size_t worker_count,
+          std::vector<std::string> certificates);
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Train(
       grpc::CallbackServerContext* context) override;

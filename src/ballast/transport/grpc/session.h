@@ -92,7 +92,7 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   // Ends the stream because its certificate is no longer good.
   void end_denied(const Denied& denied);
 
-  const std::string& certificate() const noexcept { return identity_.certificate; }
+  const std::string& certificate() const noexcept override { return identity_.certificate; }
 
   void deliver(Delivery delivery) override;
   void close(Close why) override;
