@@ -1,7 +1,11 @@
 #include "ballast/service/checkpoint_writer.h"
 
 #include <algorithm>
+<<<<<<< ours
 #include <span>
+=======
+#include <functional>
+>>>>>>> theirs
 #include <utility>
 
 #include "ballast/server/state.h"
@@ -18,19 +22,23 @@ store::RunShape shape_of(const CheckpointWriterOptions& options,
           .statistic_count = server.options().statistic_count};
 }
 
-// How many updates the life before this one had accepted when it ended.
+// How many updates had been accepted when the server ended. A life that accepted nothing, maybe
+// because it died while it began, knows no more than the one before it.
 Result<std::uint64_t> reached_before(const store::Store& store) {
-  BALLAST_TRY(const auto lives, store.journal().incarnations());
+  BALLAST_TRY(auto lives, store.journal().incarnations());
   BALLAST_TRY(const auto records, store.journal().records());
+  std::erase_if(lives, [&](const auto& life) { return life.number == store.incarnation(); });
+  std::ranges::sort(lives, std::ranges::greater(), &store::Incarnation::number);
   std::uint64_t reached = 0;
-  std::uint64_t last = 0;
   for (const store::Incarnation& life : lives) {
-    if (life.number == store.incarnation() || life.number < last) continue;
-    last = life.number;
-    reached = life.t;
-  }
-  for (const store::JournalRecord& record : records) {
-    if (record.incarnation == last) reached = std::max(reached, record.t);
+    reached = std::max(reached, life.t);
+    bool has_records = false;
+    for (const store::JournalRecord& record : records) {
+      if (record.incarnation != life.number) continue;
+      has_records = true;
+      reached = std::max(reached, record.t);
+    }
+    if (has_records) break;
   }
   return reached;
 }

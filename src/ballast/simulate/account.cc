@@ -143,6 +143,7 @@ void Account::on_judged(const server::ParameterServer& server,
       fail("quorum", fmt::format("a step with {} rows; {} are needed", row_count(), quorum()));
     }
   }
+  if (!server.pause_reason()) paused_statistics_.reset();
   check_lead();
   check_counts(server);
 }

@@ -182,8 +182,9 @@ void World::disturb_server(const Disturbance& disturbance) {
   }
 }
 
-// Only while there is an older one to go back to.
+// Only while there is an older one to go back to; a second change could undo the first.
 void World::damage_newest() {
+  if (was_damaged_) return;
   std::vector<std::uint64_t> numbers;
   for (const std::string& name : disk_.list(kStateFolder).value_or(std::vector<std::string>())) {
     if (name.starts_with("gen-") && !name.ends_with(".tmp")) {
