@@ -4,8 +4,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include "ballast/assembly/catalogues.h"
 #include "ballast/base/parallel.h"
-#include "ballast/experiment/catalogues.h"
 #include "ballast/expression/render.h"
 #include "python/src/calls.h"
 #include "python/src/errors.h"
@@ -17,11 +17,11 @@ namespace {
 namespace nb = nanobind;
 
 std::string catalogue(const std::string& kind) {
-  return expression::to_json_lines(*value_or_raise(experiment::find_catalogue(kind)));
+  return expression::to_json_lines(*value_or_raise(assembly::find_catalogue(kind)));
 }
 
 std::string canonical(const std::string& kind, const std::string& text) {
-  const auto* found = value_or_raise(experiment::find_catalogue(kind));
+  const auto* found = value_or_raise(assembly::find_catalogue(kind));
   return value_or_raise(expression::canonical_text(*found, text));
 }
 

@@ -12,7 +12,7 @@
 
 #include <utility>
 
-#include "ballast/experiment/assembly.h"
+#include "ballast/assembly/parts.h"
 #include "ballast/kernels/finite.h"
 #include "ballast/service/credentials.h"
 #include "ballast/service/plan.h"
@@ -265,12 +265,12 @@ class ServerHandle {
       raise_invalid(fmt::format("{} workers are named, but there are {}", names_.size(),
                                 planned.run.workers));
     }
-    server::AdmissionOptions admission = experiment::network_admission(planned.run);
+    server::AdmissionOptions admission = assembly::network_admission(planned.run);
     admission.names = names_;
     const FixedModel model({span_of(parameters).begin(), span_of(parameters).end()},
                            initial_statistics_);
     auto server = value_or_raise(
-        experiment::make_server(planned.run, planned.seed, model, admission, {.threads = threads}));
+        assembly::make_server(planned.run, planned.seed, model, admission, {.threads = threads}));
     transport::NetworkServerOptions options{
         .listen = std::move(listen), .run = planned.name, .schema_hash = hash_of(tensors)};
     if (tls) {

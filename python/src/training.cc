@@ -10,7 +10,7 @@
 
 #include <utility>
 
-#include "ballast/experiment/assembly.h"
+#include "ballast/assembly/parts.h"
 #include "ballast/experiment/run.h"
 #include "ballast/experiment/runner.h"
 #include "ballast/kernels/finite.h"
@@ -127,7 +127,7 @@ class Listener {
 // PyTorch and our LibTorch may be of different versions, which one process does not survive.
 void refuse_torch(const std::vector<experiment::PlannedRun>& runs) {
   for (const experiment::PlannedRun& planned : runs) {
-    if (planned.run.engine == experiment::Engine::kNative) continue;
+    if (planned.run.engine == assembly::Engine::kNative) continue;
     throw LibraryError{{ErrorCode::kUnsupported,
                         "train() runs the built-in models; a model of PyTorch's runs in "
                         "ballast.Simulation, or with the program 'ballast train'"}};
@@ -143,7 +143,7 @@ nb::list train(const std::string& text, const std::string& file,
   const auto raised = std::make_shared<Raised>();
   Listener listener(on_progress, raised);
   nb::list runs;
-  experiment::Materials materials;
+  assembly::Materials materials;
   if (!folder.empty()) {
     Result<experiment::RunnerResult> result;
     without_lock([&] {
@@ -207,14 +207,14 @@ nb::dict simulate(const std::string& text, const nb::callable& gradient,
   }
   const auto dataset = value_or_raise(stand_in(samples, std::move(labels), class_count));
   const auto raised = std::make_shared<Raised>();
-  const experiment::Material material{.data = {.train = dataset, .test = dataset},
-                                      .model = std::make_shared<PythonModel>(
-                                          PythonNetwork{.gradient = gradient,
-                                                        .evaluate = evaluate,
-                                                        .initial_parameters = start,
-                                                        .initial_statistics = copy_of(statistics),
-                                                        .class_count = class_count},
-                                          raised)};
+  const assembly::Material material{.data = {.train = dataset, .test = dataset},
+                                    .model = std::make_shared<PythonModel>(
+                                        PythonNetwork{.gradient = gradient,
+                                                      .evaluate = evaluate,
+                                                      .initial_parameters = start,
+                                                      .initial_statistics = copy_of(statistics),
+                                                      .class_count = class_count},
+                                        raised)};
   Listener listener(on_progress, raised);
   Result<experiment::FinishedRun> finished;
   {
@@ -305,7 +305,7 @@ class WorkerHandle {
     auto update =
         worker_->on_model({.version = version, .values = std::span(model.data(), model.shape(0))});
     source_->raised().rethrow_if_any();
-    const worker::Update made = value_or_raise(std::move(update));
+    const auto made = value_or_raise(std::move(update));
     return nb::make_tuple(to_numpy({made.values.begin(), made.values.end()}),
                           to_numpy({made.statistics.begin(), made.statistics.end()}), made.loss);
   }
