@@ -32,6 +32,7 @@ using Tensors = std::vector<std::pair<std::string, std::vector<std::uint64_t>>>;
 using Strings = std::vector<std::string>;
 
 constexpr std::chrono::seconds kWatchEvery{1};  // between looks at the certificate files
+constexpr std::chrono::seconds kLinger{5};      // of a server whose training is over
 
 std::span<const float> span_of(const Values& values) { return {values.data(), values.shape(0)}; }
 
@@ -105,7 +106,7 @@ class ClientHandle {
   }
 
   ~ClientHandle() {
-    if (client_ && !owned_.is_mine()) new auto(std::move(client_));  // gRPC cannot end it here
+    if (!owned_.is_mine()) static_cast<void>(client_.release());  // gRPC cannot end it here
     const nb::gil_scoped_release released;
     client_.reset();
   }
@@ -153,15 +154,15 @@ class ClientHandle {
  private:
   // One call at a time, in the process that made the connection.
   struct Turn {
-    explicit Turn(ClientHandle& handle) : handle_(handle) {
+    explicit Turn(ClientHandle& handle) : taken(handle) {
       if (handle.client_) handle.owned_.check("client");
       if (handle.is_busy_) raise_invalid("another thread is using this client; give each its own");
       handle.is_busy_ = true;
     }
-    ~Turn() { handle_.is_busy_ = false; }
+    ~Turn() { taken.is_busy_ = false; }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
-    ClientHandle& handle_;
+    ClientHandle& taken;
   };
 
   void connect() {
@@ -171,7 +172,8 @@ class ClientHandle {
       raise_if_failed(service::check_credentials(*options_.tls, options_.name, wall_clock()));
       watch_.emplace(*options_.tls, options_.name, wall_clock);
     }
-    client_.emplace(value_or_raise(transport::Client::make(options_)));
+    client_ =
+        std::make_unique<transport::Client>(value_or_raise(transport::Client::make(options_)));
   }
 
   template <typename Work>
@@ -214,7 +216,7 @@ class ClientHandle {
   transport::ClientOptions options_;
   std::atomic<bool> stop_ = false;
   Owned owned_;
-  std::optional<transport::Client> client_;
+  std::unique_ptr<transport::Client> client_;
   std::optional<service::CertificateWatch> watch_;
   std::chrono::steady_clock::time_point watched_at_{};
   bool has_joined_ = false;
@@ -290,15 +292,15 @@ class ServerHandle {
       const nb::gil_scoped_acquire lock;
       throw LibraryError{started.error()};
     }
-    network_.emplace(std::move(*started));
+    network_ = std::make_unique<transport::NetworkServer>(std::move(*started));
     port_ = network_->port();
-    ender_ = std::thread([this] { end_when_over(); });
+    ender_ = std::make_unique<std::thread>([this] { end_when_over(); });
   }
 
   ~ServerHandle() {
     if (!owned_.is_mine()) {  // its threads are not here to end it
-      new auto(std::move(network_));
-      new auto(std::move(ender_));
+      static_cast<void>(network_.release());
+      static_cast<void>(ender_.release());
       static_cast<void>(changed_.release());
       return;
     }
@@ -396,6 +398,8 @@ class ServerHandle {
     std::unique_lock lock(mutex_);
     changed_->wait(lock, [this] { return is_over_ || is_stopping_; });
     const bool is_finished = is_over_;
+    // Meanwhile whoever sends or comes late is told that it is over.
+    changed_->wait_for(lock, kLinger, [this] { return is_stopping_; });
     lock.unlock();
     const std::lock_guard network_lock(network_mutex_);
     network_->stop(is_finished ? transport::Close::kFinished : transport::Close::kStopping);
@@ -408,7 +412,7 @@ class ServerHandle {
       changed_->notify_all();
     }
     const std::lock_guard lock(ender_mutex_);
-    if (ender_.joinable()) ender_.join();
+    if (ender_ != nullptr && ender_->joinable()) ender_->join();
   }
 
   Owned owned_;
@@ -426,15 +430,12 @@ class ServerHandle {
   std::vector<float> statistics_;
 
   std::mutex network_mutex_;
-  std::optional<transport::NetworkServer> network_;
+  std::unique_ptr<transport::NetworkServer> network_;
   std::mutex ender_mutex_;
-  std::thread ender_;  // stops the network when the training is over
+  std::unique_ptr<std::thread> ender_;  // stops the network when the training is over
 };
 
-}  // namespace
-
-NB_MODULE(_net, module) {
-  register_errors();
+void add_network(nb::module_& module) {
   nb::class_<ClientHandle>(module, "Client")
       .def(nb::init<std::string, std::string, const std::optional<Strings>&, std::string,
                     const Tensors&, std::size_t, std::size_t, double, bool, std::uint64_t>(),
@@ -457,6 +458,13 @@ NB_MODULE(_net, module) {
       .def("model", &ServerHandle::model)
       .def("status", &ServerHandle::status)
       .def("stop", &ServerHandle::stop);
+}
+
+}  // namespace
+
+NB_MODULE(_net, module) {
+  register_errors();
+  add_network(module);
 }
 
 }  // namespace ballast::python

@@ -1,11 +1,8 @@
 #include "ballast/service/checkpoint_writer.h"
 
 #include <algorithm>
-<<<<<<< ours
-#include <span>
-=======
 #include <functional>
->>>>>>> theirs
+#include <span>
 #include <utility>
 
 #include "ballast/server/state.h"
