@@ -48,6 +48,7 @@ Result<OptimizerPointer> make_optimizer(const Optimizer& optimizer, BackendPoint
   optim::Averaging averaging = optim::LinearAverage{};
   if (!optimizer.is_theory) averaging = optim::ConstantAverage{.gamma = optimizer.gamma};
   return optim::make_mu2_server<float>(options, averaging, std::move(start));
+  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): it loses track of std::function
 }
 
 Result<server::MethodPointer> make_table(std::size_t worker_count, const Training& training,
