@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <ranges>
 #include <utility>
 
 #include "ballast/simulate/same_state.h"
@@ -105,11 +106,11 @@ void Account::check_loss(const service::ResumeFacts& facts, bool was_damaged) {
   }
   // Of a damaged checkpoint's predecessor nothing is missing.
   std::size_t confirmed = was_damaged ? 2 : 1;
-  for (auto saved = saved_.rbegin(); saved != saved_.rend(); ++saved) {
-    if (!saved->is_confirmed || --confirmed > 0) continue;
-    if (facts.accepted < saved->counts.accepted) {
+  for (const auto& saved : saved_ | std::views::reverse) {
+    if (!saved.is_confirmed || --confirmed > 0) continue;
+    if (facts.accepted < saved.counts.accepted) {
       fail("loss", fmt::format("a checkpoint of {} updates was complete, the resume found {}",
-                               saved->counts.accepted, facts.accepted));
+                               saved.counts.accepted, facts.accepted));
     }
     break;
   }

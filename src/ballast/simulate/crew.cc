@@ -6,8 +6,7 @@
 
 namespace ballast::simulate {
 
-using std::chrono_literals::operator""ms;
-using std::chrono_literals::operator""s;
+using namespace std::chrono_literals;
 
 namespace {
 

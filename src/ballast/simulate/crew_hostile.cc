@@ -8,7 +8,7 @@
 
 namespace ballast::simulate {
 
-using std::chrono_literals::operator""ms;
+using namespace std::chrono_literals;
 
 namespace {
 

@@ -315,6 +315,7 @@ void Disk::restart(PowerLoss loss, Rng& rng) {
   heal();
 }
 
+// NOLINTNEXTLINE(readability-make-member-function-const): what it changes is the disk
 bool Disk::damage(const Path& folder, Rng& rng) {
   const DiskNodePointer node = find(folder);
   if (!node || node->names.empty()) return false;

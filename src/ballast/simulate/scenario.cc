@@ -12,8 +12,7 @@
 namespace ballast::simulate {
 namespace {
 
-using std::chrono_literals::operator""ms;
-using std::chrono_literals::operator""s;
+using namespace std::chrono_literals;
 
 constexpr std::uint64_t kGapsMax[] = {80, 250, 800};  // events between two disturbances
 constexpr std::size_t kGrowth = 2;                    // workers that may be enrolled during a run

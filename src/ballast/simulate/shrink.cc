@@ -10,9 +10,9 @@ namespace {
 
 class Shrinker {
  public:
-  Shrinker(const SimulationOptions& options, const SimulationReport& report,
+  Shrinker(SimulationOptions options, const SimulationReport& report,
            const ServerComponents& components)
-      : components_(components), checker_(report.violation->checker), best_(options) {
+      : components_(components), checker_(report.violation->checker), best_(std::move(options)) {
     best_.only = report.happened;
     best_.keeps_trace = false;
   }

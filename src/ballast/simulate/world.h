@@ -59,7 +59,7 @@ class World {
   void start_server();
   void restart_soon(Instant delay);
   ServerSurroundings surroundings();
-  transport::ExchangeHooks watch(transport::ExchangeHooks hooks);
+  transport::ExchangeHooks watch(const transport::ExchangeHooks& hooks);
   std::optional<transport::Close> on_judged(const transport::ExchangeHooks& hooks,
                                             const server::ParameterServer& server,
                                             const transport::JudgedUpdate& update);

@@ -13,8 +13,7 @@
 
 namespace ballast::simulate {
 
-using std::chrono_literals::operator""ms;
-using std::chrono_literals::operator""s;
+using namespace std::chrono_literals;
 
 class SimulatedPeer final : public transport::Peer {
  public:
@@ -68,7 +67,7 @@ ServerSurroundings World::surroundings() {
           .now = [this] { return now(); },
           .sleep = [this](Instant time) { sleep(time); },
           .events = [this](const service::Event& event) { on_event(event); },
-          .watch = [this](auto hooks) { return watch(std::move(hooks)); }};
+          .watch = [this](const auto& hooks) { return watch(hooks); }};
 }
 
 void World::start_server() {
@@ -102,7 +101,7 @@ void World::start_server() {
   restart_soon(2s);
 }
 
-transport::ExchangeHooks World::watch(transport::ExchangeHooks hooks) {
+transport::ExchangeHooks World::watch(const transport::ExchangeHooks& hooks) {
   return {.judged = [this, hooks](const auto& server,
                                   const auto& update) { return on_judged(hooks, server, update); },
           .refused = hooks.refused,
