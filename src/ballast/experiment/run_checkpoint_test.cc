@@ -161,7 +161,8 @@ TEST_F(RunCheckpoints, ThoseOfOtherSettingsAreNotUsed) {
   (void)run_until(30, saving());
   RunOptions explained = saving();  // and the evaluations so far say nothing of why
   explained.explains = true;
-  for (const auto& evaluation : run(explained).value().record.evaluations) {
+  const FinishedRun finished = run(explained).value();
+  for (const auto& evaluation : finished.record.evaluations) {
     EXPECT_TRUE(evaluation.why.has_value());
   }
 }

@@ -6,7 +6,8 @@
 
 namespace ballast::simulate {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""ms;  // NOLINT(misc-unused-using-decls): literals use it
+using std::chrono_literals::operator""s;   // NOLINT(misc-unused-using-decls): literals use it
 
 namespace {
 

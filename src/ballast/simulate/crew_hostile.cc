@@ -8,7 +8,7 @@
 
 namespace ballast::simulate {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""ms;  // NOLINT(misc-unused-using-decls): literals use it
 
 namespace {
 

@@ -12,7 +12,8 @@
 namespace ballast::simulate {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""ms;  // NOLINT(misc-unused-using-decls): literals use it
+using std::chrono_literals::operator""s;   // NOLINT(misc-unused-using-decls): literals use it
 
 constexpr std::uint64_t kGapsMax[] = {80, 250, 800};  // events between two disturbances
 constexpr std::size_t kGrowth = 2;                    // workers that may be enrolled during a run
