@@ -56,7 +56,7 @@ def write_data(folder):
         np.save(folder / f"{name}_labels.npy", labels)
 
 
-def wait_for(condition, seconds=15):
+def wait_for(condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

@@ -32,7 +32,6 @@ using Tensors = std::vector<std::pair<std::string, std::vector<std::uint64_t>>>;
 using Strings = std::vector<std::string>;
 
 constexpr std::chrono::seconds kWatchEvery{1};  // between looks at the certificate files
-constexpr std::chrono::seconds kLinger{5};      // of a server whose training is over
 
 std::span<const float> span_of(const Values& values) { return {values.data(), values.shape(0)}; }
 
@@ -398,8 +397,6 @@ class ServerHandle {
     std::unique_lock lock(mutex_);
     changed_->wait(lock, [this] { return is_over_ || is_stopping_; });
     const bool is_finished = is_over_;
-    // Meanwhile whoever sends or comes late is told that it is over.
-    changed_->wait_for(lock, kLinger, [this] { return is_stopping_; });
     lock.unlock();
     const std::lock_guard network_lock(network_mutex_);
     network_->stop(is_finished ? transport::Close::kFinished : transport::Close::kStopping);

@@ -280,11 +280,16 @@ def work(number, folder, address):
         labels = 2 - labels
     inputs, targets = torch.from_numpy(values), torch.from_numpy(labels)
     net = make_net()
-    opt = ballast.torch.Optimizer(net, address, folder, name=f"worker-{number}", patience=60)
+    opt = ballast.torch.Optimizer(net, address, folder, name=f"worker-{number}", patience=10)
     torch.manual_seed(number)
-    while not opt.is_over:
-        chosen = torch.randint(0, 2000, (16,))
-        opt.step(lambda: torch.nn.functional.cross_entropy(net(inputs[chosen]), targets[chosen]))
+    try:
+        while not opt.is_over:
+            chosen = torch.randint(0, 2000, (16,))
+            opt.step(
+                lambda: torch.nn.functional.cross_entropy(net(inputs[chosen]), targets[chosen])
+            )
+    except ballast.BallastError:
+        traceback.print_exc()  # it was not connected when the server ended
     return opt.accepted
 
 
