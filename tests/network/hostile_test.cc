@@ -252,17 +252,16 @@ TEST_F(Hostile, FiftyStreamsOfOneNameAreOneWorker) {
     workers.push_back(std::make_unique<RawWorker>(server, "w0"));
     workers.back()->send(RawWorker::join_message(setting));
   }
-  // Joins of different connections may overtake each other, so any one of them may be the last; all
-  // others are replaced, or turned away where too many wait for their end at the same time.
-  int replaced_count = 0;
-  int surplus_count = 0;
-  for (int i = 0; i < 49; ++i) {
-    const StatusCode code = workers[std::size_t(i)]->finish().error_code();
-    replaced_count += code == StatusCode::ABORTED ? 1 : 0;
-    surplus_count += code == StatusCode::RESOURCE_EXHAUSTED ? 1 : 0;
-  }
-  EXPECT_GT(replaced_count, 0);
-  EXPECT_GE(replaced_count + surplus_count, 48);
+  // Joins of different connections may overtake each other, so any one of them may be the last. The
+  // server ends all others: replaced, cut off in the middle of a model, or turned away where too
+  // many wait for their end at the same time.
+  std::map<StatusCode, int> endings;
+  for (int i = 0; i < 49; ++i) ++endings[workers[std::size_t(i)]->finish().error_code()];
+  EXPECT_GT(endings[StatusCode::ABORTED] + endings[StatusCode::CANCELLED], 0);
+  EXPECT_GE(endings[StatusCode::ABORTED] + endings[StatusCode::CANCELLED] +
+                endings[StatusCode::RESOURCE_EXHAUSTED],
+            48)
+      << testing::PrintToString(endings);
   workers.clear();
   expect_all_is_well();
 }
