@@ -6,7 +6,6 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
-#include <ranges>
 #include <utility>
 
 #include "ballast/simulate/same_state.h"
@@ -106,13 +105,12 @@ void Account::check_loss(const service::ResumeFacts& facts, bool was_damaged) {
   }
   // Of a damaged checkpoint's predecessor nothing is missing.
   std::size_t confirmed = was_damaged ? 2 : 1;
-  for (const auto& saved : saved_ | std::views::reverse) {
-    if (!saved.is_confirmed || --confirmed > 0) continue;
-    if (facts.accepted < saved.counts.accepted) {
-      fail("loss", fmt::format("a checkpoint of {} updates was complete, the resume found {}",
-                               saved.counts.accepted, facts.accepted));
-    }
-    break;
+  const auto complete = std::find_if(saved_.rbegin(), saved_.rend(), [&](const Saved& saved) {
+    return saved.is_confirmed && --confirmed == 0;
+  });
+  if (complete != saved_.rend() && facts.accepted < complete->counts.accepted) {
+    fail("loss", fmt::format("a checkpoint of {} updates was complete, the resume found {}",
+                             complete->counts.accepted, facts.accepted));
   }
   if (acknowledged_ > facts.accepted + facts.lost) {
     fail("loss", fmt::format("{} updates were acknowledged; the resume tells of {} and {} lost",
