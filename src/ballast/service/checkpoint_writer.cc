@@ -75,6 +75,11 @@ Status CheckpointWriter::resume(const CheckpointWriterOptions& options,
   BALLAST_TRY(store::Resumed resumed,
               store::Store::resume(options.folder, shape_of(options, server), *options.disk));
   BALLAST_TRY_STATUS(server.restore(std::move(resumed.state)));
+  // Those that belong to the restored rows: an older checkpoint than the newest may be all that is
+  // whole, and its rows are of an older certificate.
+  for (std::size_t i = 0; i < std::min(workers_.size(), resumed.workers.size()); ++i) {
+    workers_[i].certificate = resumed.workers[i].certificate;
+  }
   ResumeFacts facts{.generation = resumed.generation,
                     .accepted = server.accepted_count(),
                     .damages = std::move(resumed.damages)};

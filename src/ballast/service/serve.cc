@@ -107,9 +107,6 @@ class ServerRun {
     }
     BALLAST_TRY(run->network_options_, network_options(plan, options));
     BALLAST_TRY(run->enrolment_, enrolment_of(plan, options));
-    for (const store::EnrolledWorker& worker : run->enrolment_.workers) {
-      run->network_options_.certificates.push_back(worker.certificate);
-    }
     run->count_quorum();
     BALLAST_TRY_STATUS(check_quorum(run->quorum_, options.workers_min));
     BALLAST_TRY(run->evaluator_, plan.material.model->make_evaluator(plan.material.data.test));
@@ -167,6 +164,9 @@ class ServerRun {
     BALLAST_TRY(CheckpointWriter checkpoints,
                 CheckpointWriter::open(checkpoint_options(plan_, options_, enrolment_), server));
     server.begin_incarnation(checkpoints.incarnation());
+    for (const store::EnrolledWorker& worker : checkpoints.workers()) {
+      network_options_.certificates.push_back(worker.certificate);
+    }
     if (!options_.state.empty()) BALLAST_TRY_STATUS(describe_run(options_.state, plan_));
     report_resume(checkpoints);
     hooks_ = std::make_unique<ServerHooks>(hooks_options(plan_, options_), std::move(checkpoints));

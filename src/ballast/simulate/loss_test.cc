@@ -1,5 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <fmt/core.h>
+
+#include <utility>
+#include <vector>
+
+#include "ballast/base/rng.h"
 #include "ballast/service/checkpoint_writer.h"
 #include "ballast/simulate/disk.h"
 #include "ballast/simulate/server_life.h"
@@ -14,13 +20,15 @@ class LossTest : public testing::Test {
     return make_simulated_server(scenario_, {}, {}).value();
   }
 
-  service::CheckpointWriter open(server::ParameterServer& server, bool is_resume) {
+  service::CheckpointWriter open(server::ParameterServer& server, bool is_resume,
+                                 std::vector<store::EnrolledWorker> workers = {}) {
     return service::CheckpointWriter::open(
                {.folder = kStateFolder,
                 .is_resume = is_resume,
                 .policy = {.every_updates = 100},
                 .run = "loss",
                 .configuration = kConfiguration,
+                .workers = std::move(workers),
                 .clock = [] { return std::chrono::sys_seconds(std::chrono::seconds(1)); },
                 .disk = &disk_},
                server)
@@ -63,6 +71,28 @@ TEST_F(LossTest, IsToldAlsoAfterAResumeThatCameToNothing) {
   EXPECT_EQ(lost_at_resume(), 3u);  // the one before died, for all we know, before it could tell
   EXPECT_EQ(lost_at_resume(2), 3u);
   EXPECT_EQ(lost_at_resume(), 2u);  // of the life before, not of all that ever was
+}
+
+// The newest checkpoint knows that worker 0 was revoked. It is damaged, and the one before brings
+// back the row of the certificate that is on the deny list by now.
+TEST_F(LossTest, CertificatesAreThoseOfTheRestoredRows) {
+  const std::vector<store::EnrolledWorker> workers = {{"a", ""}, {"b", ""}, {"c", ""}};
+  {
+    server::ParameterServer server = make_server();
+    auto writer = open(server, false, workers);
+    writer.note_certificate(0, "old");
+    acknowledge(writer, server, 1);
+    ASSERT_TRUE(writer.save(server));
+    writer.note_certificate(0, "");
+    acknowledge(writer, server, 1);
+    ASSERT_TRUE(writer.save(server));
+    Rng rng({.seed = 1});
+    ASSERT_TRUE(disk_.damage(fmt::format("{}/gen-{}", kStateFolder, writer.generation()), rng));
+  }
+  server::ParameterServer server = make_server();
+  const auto writer = open(server, true, workers);
+  ASSERT_EQ(writer.resumed()->accepted, 1u);
+  EXPECT_EQ(writer.workers()[0].certificate, "old");
 }
 
 // Each broke a promise once.

@@ -94,6 +94,9 @@ std::vector<DefectMutant> defects_around_the_state() {
       {"no-bound",
        "updates are acknowledged however many are in no checkpoint",
        {.hooks = [](auto& options) { options.unsaved_max = std::uint64_t{1} << 40; }}},
+      {"forgets-certificates",
+       "a checkpoint does not say under which certificates its workers had joined",
+       {.exchange = [](auto& options) { options.hooks.certificate = {}; }}},
       {"hoarder", "every model is kept", {.exchange = hoard_models}},
   };
 }

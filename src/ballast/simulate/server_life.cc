@@ -102,6 +102,9 @@ Result<std::unique_ptr<ServerLife>> ServerLife::start(const Scenario& seen,
   BALLAST_TRY(auto checkpoints,
               service::CheckpointWriter::open(writer_options(scenario, is_resume, *disk), server));
   life->resumed_ = checkpoints.resumed();
+  for (const store::EnrolledWorker& worker : checkpoints.workers()) {
+    life->certificates_.push_back(worker.certificate);
+  }
   life->incarnation_ = checkpoints.incarnation();
   if (components.incarnation) life->incarnation_ = components.incarnation(life->incarnation_);
   server.begin_incarnation(life->incarnation_);

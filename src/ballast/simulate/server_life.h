@@ -8,6 +8,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "ballast/base/error.h"
 #include "ballast/service/checkpoint_writer.h"
@@ -38,6 +40,8 @@ class ServerLife {
   transport::Exchange& exchange() { return *exchange_; }
   service::ServerHooks& hooks() { return *hooks_; }
   const std::optional<service::ResumeFacts>& resumed() const noexcept { return resumed_; }
+  // Under which the workers of a checkpoint had joined, by number; empty where that is not known.
+  const std::vector<std::string>& certificates() const noexcept { return certificates_; }
   std::uint64_t incarnation() const noexcept { return incarnation_; }
   void stop_waiting() { stop_ = true; }
 
@@ -47,6 +51,7 @@ class ServerLife {
   std::unique_ptr<store::FileSystem> own_disk_;  // of a mutant
   std::atomic<bool> stop_ = false;
   std::optional<service::ResumeFacts> resumed_;
+  std::vector<std::string> certificates_;
   std::uint64_t incarnation_ = 0;
   // Each is used by the next one, and so outlives it.
   std::unique_ptr<service::ServerHooks> hooks_;

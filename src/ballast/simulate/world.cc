@@ -43,7 +43,7 @@ World::World(const SimulationOptions& options, const ServerComponents& component
       workers_max_(scenario_.workers + kGrowth),
       cut_until_(workers_max_),
       is_revoked_(workers_max_),
-      revoked_in_(workers_max_),
+      certificate_count_(workers_max_),
       streams_(workers_max_) {
   for (std::uint32_t i = 0; i < workers_max_; ++i) {
     network_rng_.emplace_back(RngKey{.seed = options.seed, .purpose = kPurposeNetwork, .owner = i});
@@ -202,15 +202,25 @@ void World::revoke(const Disturbance& disturbance) {
   const std::uint32_t worker = disturbance.worker;
   if (is_revoked_[worker] != 0) return;
   is_revoked_[worker] = 1;
-  revoked_in_[worker] = life_ ? life_number_ : 0;
+  denied_.insert(certificate_of(worker));
   if (life_) life_->exchange().revoke(worker);
   turn();
   if (is_hostile(worker)) return;
   after(disturbance.length, [this, worker] {
-    if (std::exchange(is_revoked_[worker], 0) == 0) return;
-    note(worker, "has a new certificate");
+    if (is_revoked_[worker] == 0) return;
+    certify_anew(worker);
     workers_->begin(worker);
   });
+}
+
+std::string World::certificate_of(std::uint32_t worker) const {
+  return fmt::format("certificate {} of worker {}", certificate_count_[worker], worker);
+}
+
+void World::certify_anew(std::uint32_t worker) {
+  is_revoked_[worker] = 0;
+  ++certificate_count_[worker];
+  note(worker, "has a new certificate");
 }
 
 // Everything that is not hostile works now. Whoever is honest must get on.
@@ -223,7 +233,8 @@ void World::calm_down() {
   disk_.heal();
   workers_->calm_down();
   for (std::uint32_t i = 0; i < scenario_.workers; ++i) {
-    if (is_hostile(i) || std::exchange(is_revoked_[i], 0) == 0) continue;
+    if (is_hostile(i) || is_revoked_[i] == 0) continue;
+    certify_anew(i);
     workers_->begin(i);
   }
   const Instant end = now() + kCalmMax;

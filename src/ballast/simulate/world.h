@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,7 @@ class World {
 
   // world_server.cc
   void start_server();
+  void drop_revoked_rows();
   void restart_soon(Instant delay);
   ServerSurroundings surroundings();
   transport::ExchangeHooks watch(const transport::ExchangeHooks& hooks);
@@ -85,6 +87,8 @@ class World {
   void disturb_server(const Disturbance& disturbance);
   void damage_newest();
   void revoke(const Disturbance& disturbance);
+  std::string certificate_of(std::uint32_t worker) const;
+  void certify_anew(std::uint32_t worker);
   void calm_down();
   bool has_progressed() const;
   bool is_cut_off(std::uint32_t worker) const;
@@ -122,8 +126,9 @@ class World {
   std::size_t workers_max_ = 0;
   std::vector<Instant> cut_until_;
   std::vector<char> is_revoked_;
-  std::vector<std::uint64_t> revoked_in_;  // which life
-  std::vector<StreamPointer> streams_;     // the newest of each worker
+  std::vector<std::uint64_t> certificate_count_;  // that each worker had before its present one
+  std::set<std::string> denied_;                  // the operator's deny list
+  std::vector<StreamPointer> streams_;            // the newest of each worker
   bool is_calm_ = false;
   std::vector<std::uint64_t> calm_counts_;
   std::uint64_t calm_steps_ = 0;
