@@ -38,7 +38,7 @@ void Account::fail(std::string checker, std::string message) {
 }
 
 void Account::grow() {
-  const std::size_t workers = scenario_.workers;
+  const std::size_t workers = scenario_.workers + scenario_.free_places;
   own_.lifetime.resize(workers);
   own_.row.resize(workers);
   acknowledged_sequence_.resize(workers);

@@ -16,7 +16,6 @@ using std::chrono_literals::operator""ms;  // NOLINT(misc-unused-using-decls): l
 using std::chrono_literals::operator""s;   // NOLINT(misc-unused-using-decls): literals use it
 
 constexpr std::uint64_t kGapsMax[] = {80, 250, 800};  // events between two disturbances
-constexpr std::size_t kGrowth = 2;                    // workers that may be enrolled during a run
 
 constexpr const char* kWeights[] = {"f-cap(1, 0.2)", "f-cap(1, 0.25)",
                                     "f-cap(1, 0.3)", "f-cap(2, 0.34)",
@@ -75,6 +74,7 @@ Scenario draw_scenario(std::uint64_t seed, IsAllowed is_allowed) {
                       .repeat = is_calm ? 0.0 : 0.05 * rng.uniform(),
                       .reorder = is_calm ? 0.0 : 0.05 * rng.uniform(),
                       .delay = between(1ms, 200ms, rng)};
+  scenario.free_places = rng.below(2) * kGrowth;
   return scenario;
 }
 

@@ -30,7 +30,7 @@ enum class DisturbanceKind : std::uint8_t {
   kJournalFull,  // no room for anything, for a while
   kDamage,       // a byte of the newest checkpoint changes, and the server is killed
   kStop,         // the operator stops the server and resumes it
-  kEnrol,        // the same, with one worker more
+  kEnrol,        // one worker more: while it runs if there is a place, or by stop and resume
   kRevoke,       // a worker's certificate is revoked, a hostile one's for good
 };
 inline constexpr std::size_t kDisturbanceKindCount = 14;
@@ -64,6 +64,7 @@ struct NetworkFaults {
 struct Scenario {
   std::uint64_t seed = 0;
   std::size_t workers = 1;
+  std::size_t free_places = 0;      // for workers that are enrolled while the server runs
   std::vector<Habit> hostile = {};  // of the first workers, at most f
   std::size_t dim = 1, statistic_count = 0;
   std::string weights = {}, rule = {};
@@ -74,6 +75,9 @@ struct Scenario {
   Instant tick{}, silence_max{};
   NetworkFaults network = {};
 };
+
+// Workers that may be enrolled during a run.
+inline constexpr std::size_t kGrowth = 2;
 
 // As a seed draws it. Specifications that `is_allowed` refuses are drawn again: what the server
 // program refuses to start is not simulated.

@@ -17,7 +17,7 @@ constexpr std::uint64_t kEvaluateEvery = 40;
 
 std::vector<std::string> names_of(std::size_t workers) {
   std::vector<std::string> names(workers);
-  for (std::size_t i = 0; i < workers; ++i) names[i] = fmt::format("worker-{}", i);
+  for (std::uint32_t i = 0; i < workers; ++i) names[i] = worker_name(i);
   return names;
 }
 
@@ -58,6 +58,7 @@ transport::ExchangeOptions exchange_options(const Scenario& scenario,
 
 server::AdmissionOptions admission_options(const Scenario& scenario) {
   return {.names = names_of(scenario.workers),
+          .free_places = scenario.free_places,
           .lead = scenario.lead,
           .waits_for_use = true,
           .silence_max = scenario.silence_max};
@@ -65,12 +66,15 @@ server::AdmissionOptions admission_options(const Scenario& scenario) {
 
 }  // namespace
 
+std::string worker_name(std::uint32_t worker) { return fmt::format("worker-{}", worker); }
+
 Result<server::ParameterServer> make_simulated_server(const Scenario& scenario,
                                                       const ServerComponents& components,
                                                       const server::AdmissionOptions& admission) {
+  const std::size_t places = scenario.workers + scenario.free_places;
   BALLAST_TRY(auto rule, robust::parse_rule(scenario.rule));
   BALLAST_TRY(auto method,
-              server::make_table_method({.worker_count = scenario.workers,
+              server::make_table_method({.worker_count = places,
                                          .dim = scenario.dim,
                                          .weights = scenario.policy,
                                          .seed = scenario.seed},
@@ -78,9 +82,7 @@ Result<server::ParameterServer> make_simulated_server(const Scenario& scenario,
   if (components.method) method = components.method(std::move(method), scenario);
   BALLAST_TRY(auto optimizer, make_optimizer(scenario));
   return server::ParameterServer::make(
-      {.worker_count = scenario.workers,
-       .statistic_count = scenario.statistic_count,
-       .admission = admission},
+      {.worker_count = places, .statistic_count = scenario.statistic_count, .admission = admission},
       {.method = std::move(method), .optimizer = std::move(optimizer)});
 }
 

@@ -63,6 +63,8 @@ Result<server::ParameterServer> make_simulated_server(const Scenario& scenario,
                                                       const ServerComponents& components,
                                                       const server::AdmissionOptions& admission);
 
+std::string worker_name(std::uint32_t worker);
+
 inline constexpr const char* kStateFolder = "/run";
 inline constexpr const char* kConfiguration = "simulated";
 

@@ -21,7 +21,7 @@ Result<Twin> Twin::make(const Disk& disk, const Scenario& seen,
   BALLAST_TRY(store::Resumed resumed,
               store::Store::resume(kStateFolder,
                                    {.config = kConfiguration,
-                                    .worker_count = scenario.workers,
+                                    .worker_count = scenario.workers + scenario.free_places,
                                     .dim = scenario.dim,
                                     .statistic_count = scenario.statistic_count},
                                    *copy));

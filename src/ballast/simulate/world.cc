@@ -16,7 +16,6 @@ using std::chrono_literals::operator""s;   // NOLINT(misc-unused-using-decls): l
 
 namespace {
 
-constexpr std::size_t kGrowth = 2;
 constexpr Instant kCalmMax = 300s;
 constexpr std::uint64_t kDiskBytesMax = 16u << 20;
 
@@ -41,6 +40,7 @@ World::World(const SimulationOptions& options, const ServerComponents& component
       account_(scenario_, components_),
       disk_rng_({.seed = options.seed, .purpose = kPurposeDisk}),
       workers_max_(scenario_.workers + kGrowth),
+      named_(scenario_.workers),
       cut_until_(workers_max_),
       is_revoked_(workers_max_),
       certificate_count_(workers_max_),
@@ -170,16 +170,20 @@ void World::disturb_server(const Disturbance& disturbance) {
     case DisturbanceKind::kDamage:
       return damage_newest();
     case DisturbanceKind::kEnrol:
-      stop_server();
-      if (!life_ && scenario_.workers < workers_max_) {
-        workers_->begin(static_cast<std::uint32_t>(scenario_.workers++));
-      }
-      return restart_soon(1s);
+      return name_newcomer();
     case DisturbanceKind::kStop:
     default:
       stop_server();
       return restart_soon(1s);
   }
+}
+
+// A server without a free place hears of a newcomer when it is started again.
+void World::name_newcomer() {
+  if (named_ < workers_max_) ++named_;
+  if (scenario_.free_places > 0) return;
+  stop_server();
+  restart_soon(1s);
 }
 
 // Only while there is an older one to go back to; a second change could undo the first.
@@ -257,8 +261,11 @@ void World::calm_down() {
 
 bool World::has_progressed() const {
   if (calm_counts_.empty() || account_.steps() <= calm_steps_) return false;
+  if (scenario_.workers < named_) return false;
   for (std::uint32_t i = 0; i < scenario_.workers; ++i) {
-    if (!is_hostile(i) && account_.lifetime(i) <= calm_counts_[i]) return false;
+    // Whoever was enrolled since then had sent nothing.
+    const std::uint64_t before = i < calm_counts_.size() ? calm_counts_[i] : 0;
+    if (!is_hostile(i) && account_.lifetime(i) <= before) return false;
   }
   return true;
 }

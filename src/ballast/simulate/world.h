@@ -58,6 +58,7 @@ class World {
 
   // world_server.cc
   void start_server();
+  void enrol_newcomers();
   void drop_revoked_rows();
   void restart_soon(Instant delay);
   ServerSurroundings surroundings();
@@ -86,6 +87,7 @@ class World {
   void disturb_worker(const Disturbance& disturbance);
   void disturb_server(const Disturbance& disturbance);
   void damage_newest();
+  void name_newcomer();
   void revoke(const Disturbance& disturbance);
   std::string certificate_of(std::uint32_t worker) const;
   void certify_anew(std::uint32_t worker);
@@ -124,6 +126,7 @@ class World {
   PowerLoss next_loss_ = PowerLoss::kTorn;
 
   std::size_t workers_max_ = 0;
+  std::size_t named_ = 0;  // in the operator's list of workers; the server may not know all yet
   std::vector<Instant> cut_until_;
   std::vector<char> is_revoked_;
   std::vector<std::uint64_t> certificate_count_;  // that each worker had before its present one

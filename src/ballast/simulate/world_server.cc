@@ -74,6 +74,10 @@ ServerSurroundings World::surroundings() {
 }
 
 void World::start_server() {
+  while (scenario_.workers < named_) {
+    if (scenario_.free_places > 0) --scenario_.free_places;
+    workers_->begin(static_cast<std::uint32_t>(scenario_.workers++));
+  }
   const bool is_resume = has_checkpoint(disk_);
   const std::uint64_t faults = disk_.fault_count();
   is_saved_ = is_save_tried_ = false;
@@ -103,6 +107,26 @@ void World::start_server() {
   // As the program does when a new run cannot begin.
   if (!is_resume && !has_checkpoint(disk_)) (void)disk_.remove_tree(kStateFolder);
   restart_soon(2s);
+}
+
+// As serve() does between its other duties. What cannot be kept now is tried again.
+void World::enrol_newcomers() {
+  if (now() < busy_until_ || scenario_.free_places == 0) return;
+  if (scenario_.workers == named_ || !life_->hooks().is_acknowledging()) return;
+  const auto worker = static_cast<std::uint32_t>(scenario_.workers);
+  const std::string name = worker_name(worker);
+  const auto number = life_->exchange().enrol(
+      name, [&](const auto& server) { return life_->hooks().keep_enrolment(server, name); });
+  if (number) {
+    if (*number != worker) account_.fail("counts", fmt::format("{} has number {}", name, *number));
+    ++scenario_.workers;
+    --scenario_.free_places;
+    note(worker, "is enrolled");
+  }
+  (number ? is_saved_ : is_save_tried_) = true;
+  life_->exchange().inspect([&](const server::ParameterServer& server) { after_hook(server); });
+  if (disk_.is_dead()) return crash(next_loss_);
+  if (number) workers_->begin(worker);
 }
 
 // What the network server does at its first look at the deny list: whoever joined under a
@@ -264,6 +288,7 @@ void World::tick() {
   timeline_.after(scenario_.tick, [this, number = life_number_] {
     if (!life_ || number != life_number_) return;
     turn();
+    if (life_ && number == life_number_) enrol_newcomers();
     if (life_ && number == life_number_) tick();
   });
 }
