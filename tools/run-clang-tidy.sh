@@ -31,6 +31,7 @@ checks=$(cat .clang-tidy tools/run-clang-tidy.sh <(clang-tidy --version) | sha25
 find "$cache" -type f -mtime +30 -delete
 
 # The text of a file as the compiler reads it; its command is the one of compile_commands.json.
+# (`__FILE__` in it names the clone, which the key leaves out.)
 preprocess() {
   python3 -B - "$1" <<'END'
 import json, shlex, subprocess, sys
@@ -47,7 +48,7 @@ END
 tidy_one() {
   local key
   set -o pipefail
-  if ! key=$(preprocess "$1" | sha256sum | cut -c 1-40); then
+  if ! key=$(preprocess "$1" | sed "s|$PWD/||g" | sha256sum | cut -c 1-40); then
     clang-tidy -p build/tidy --quiet "$1"
   elif [ ! -e "$cache/$checks-$key" ]; then
     clang-tidy -p build/tidy --quiet "$1" && touch "$cache/$checks-$key"
