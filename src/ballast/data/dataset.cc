@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "ballast/base/check.h"
-#include "ballast/data/limits.h"
 
 namespace ballast::data {
 namespace {

@@ -6,6 +6,7 @@
 // (3) every normalised value is finite.
 // Thread-safety: immutable after construction; any number of threads may fill batches.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <variant>
@@ -16,6 +17,12 @@
 #include "ballast/data/batch_key.h"
 
 namespace ballast::data {
+
+// Limits on what a file or a specification may claim; generous for anything this program can train.
+inline constexpr std::size_t kExtentMax = 1 << 20;  // channels, height or width of one sample
+inline constexpr std::size_t kSampleCountMax = 0xFFFF'FFFF;
+inline constexpr int kClassCountMax = 1 << 16;
+inline constexpr std::size_t kWorkerCountMax = 1 << 16;
 
 // Extents of one sample. A table of d features per sample is {.channels = d}, so that each feature
 // can have its own mean and deviation.

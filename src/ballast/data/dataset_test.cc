@@ -6,8 +6,6 @@
 #include <limits>
 #include <numeric>
 
-#include "ballast/data/limits.h"
-
 namespace ballast::data {
 namespace {
 

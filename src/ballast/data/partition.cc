@@ -9,7 +9,7 @@
 
 #include "ballast/base/check.h"
 #include "ballast/data/batch_key.h"
-#include "ballast/data/limits.h"
+#include "ballast/data/dataset.h"
 
 namespace ballast::data {
 namespace {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "ballast/data/limits.h"
+#include "ballast/data/dataset.h"
 
 namespace ballast::data {
 namespace {

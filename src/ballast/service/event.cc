@@ -2,9 +2,11 @@
 
 #include <fmt/chrono.h>
 #include <fmt/core.h>
-
-#include <cstdlib>
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
 
 namespace ballast::service {
 namespace {
@@ -39,6 +41,18 @@ std::string log_line(const Event& event, std::chrono::sys_time<std::chrono::mill
   }
   // Texts of the operating system and of peers need not be UTF-8.
   return line.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+std::optional<std::uint64_t> LogLimiter::spend(std::uint32_t worker, Time now) {
+  Account& account = accounts_[worker];
+  account.credit = std::min<std::chrono::duration<double>>(
+      account.credit + (now - std::exchange(account.since, now)), kBurst * kPause);
+  if (account.credit < kPause) {
+    ++account.left_out;
+    return std::nullopt;
+  }
+  account.credit -= kPause;
+  return std::exchange(account.left_out, 0);
 }
 
 }  // namespace ballast::service

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,5 +58,33 @@ using EventSink = std::function<void(const Event&)>;
 // The event as one JSON object without a line feed: time, level, event, then the fields. What is no
 // number in JSON becomes null, and bytes that are no UTF-8 are replaced.
 std::string log_line(const Event& event, std::chrono::sys_time<std::chrono::milliseconds> time);
+
+// How many log lines each worker may cause. A worker that is refused, or comes and goes, as fast as
+// it can would else fill the disk.
+//
+// Thread-safety: none; one thread at a time. Time is an argument.
+class LogLimiter {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  // So many lines at once, then one for each of these pauses.
+  static constexpr int kBurst = 20;
+  static constexpr std::chrono::seconds kPause{5};
+
+  explicit LogLimiter(std::size_t worker_count) : accounts_(worker_count) {}
+
+  // How many lines of this worker were left out since its last one; none: leave this one out too.
+  //
+  // Requires: worker < worker_count; times do not go back.
+  std::optional<std::uint64_t> spend(std::uint32_t worker, Time now);
+
+ private:
+  struct Account {
+    std::chrono::duration<double> credit = kBurst * kPause;
+    Time since{};
+    std::uint64_t left_out = 0;
+  };
+  std::vector<Account> accounts_;
+};
 
 }  // namespace ballast::service

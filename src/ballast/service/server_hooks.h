@@ -20,7 +20,6 @@
 #include "ballast/base/error.h"
 #include "ballast/service/checkpoint_writer.h"
 #include "ballast/service/event.h"
-#include "ballast/service/log_limiter.h"
 #include "ballast/service/server_status.h"
 #include "ballast/transport/exchange.h"
 

@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 namespace ballast::service {
 namespace {
@@ -254,6 +254,28 @@ std::string metrics_text(const ServerStatus& status) {
              [](const auto& w) { return w.distance; });
   add_verdicts(metrics, status);
   return metrics.take();
+}
+
+namespace {
+
+HttpAnswer answer(bool is_good, std::string_view good, std::string_view bad) {
+  return {.code = is_good ? 200 : 503, .body = std::string(is_good ? good : bad) + "\n"};
+}
+
+}  // namespace
+
+std::optional<HttpAnswer> probe(std::string_view path, const Health& health) {
+  if (path == "/livez") return answer(true, "alive", "");
+  if (path == "/readyz") {
+    return answer(health.is_acknowledging && !health.is_over, "ready",
+                  health.is_over ? "the training is over"
+                                 : "not acknowledging: checkpoints fail; see the log");
+  }
+  if (path == "/healthz") {
+    return answer(health.is_stepping && !health.is_over, "training",
+                  health.is_over ? "the training is over" : "paused");
+  }
+  return std::nullopt;
 }
 
 }  // namespace ballast::service
