@@ -122,11 +122,11 @@ void World::enrol_newcomers() {
     ++scenario_.workers;
     --scenario_.free_places;
     note(worker, "is enrolled");
+    workers_->begin(worker);
   }
   (number ? is_saved_ : is_save_tried_) = true;
   life_->exchange().inspect([&](const server::ParameterServer& server) { after_hook(server); });
-  if (disk_.is_dead()) return crash(next_loss_);
-  if (number) workers_->begin(worker);
+  if (disk_.is_dead()) crash(next_loss_);
 }
 
 // What the network server does at its first look at the deny list: whoever joined under a
