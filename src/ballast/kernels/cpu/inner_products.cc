@@ -39,7 +39,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 // add in the same order: AVX2 and AVX-512, incremental and full, give the same bits. So does
 // product_panels-inl.h, which takes many rows.
 constexpr std::size_t kTile = kLanes == 8 ? 4 : 2;  // rows per side of a register tile
-constexpr std::size_t kWide = kLanes == 8 ? 8 : 4;  // columns of a tile that is one row high
+// Columns of a tile that is one row high: of few rows, more would leave groups of unequal width.
+constexpr std::size_t kWide = kLanes == 8 ? 12 : 6, kWideOfFew = kLanes == 8 ? 8 : 5;
 
 // sums[r][c] += <left_r, right_c> over the strip that starts at coordinate `start`.
 template <std::size_t kRows, std::size_t kColumns, bool kCentred>
@@ -134,7 +135,8 @@ template <bool kCentred>
 void row_products(const ProductsRequest& request, std::size_t begin, std::size_t end,
                   double* HWY_RESTRICT sums) {
   static constexpr auto kStreams = all_streams<kCentred>(std::make_index_sequence<kWide>());
-  const std::size_t m = request.row_count, groups = (m + kWide - 1) / kWide;
+  const std::size_t m = request.row_count, wide = m > 32 ? kWide : kWideOfFew;
+  const std::size_t groups = (m + wide - 1) / wide;
   for (std::size_t r = request.first; r < request.last; ++r, sums += m * kSums) {
     for (std::size_t g = 0; g < groups; ++g) {
       const std::size_t first = g * m / groups, count = (g + 1) * m / groups - first;
