@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Draws what `ballast bench --json` printed as an SVG: one line per rule, one mark per mode, the
-time over one streaming read of the table on a logarithmic axis, and the numbers beside it.
+time over one streaming read of the table on a logarithmic axis, and the numbers beside it. Of
+`ballast bench --sweep --json`: the time against rows and against values, one line per rule and
+mode, and the limit as a dashed line.
 
 Usage: build/bin/ballast bench --json >docs/images/bench.jsonl
        tools/plot_bench.py docs/images/bench.jsonl docs/images/bench.svg
@@ -27,12 +29,18 @@ STYLE = """
   svg { font: 13px system-ui, sans-serif; }
   .surface { fill: #fcfcfb; } .ink { fill: #1d1d1b; } .soft { fill: #5b5a55; }
   .grid { stroke: #e3e2dd; } .one { stroke: #5b5a55; stroke-dasharray: 4 3; }
+  .limit { stroke: #5b5a55; stroke-dasharray: 5 4; fill: none; }
+  .rule0 { stroke: #2a78d6; } .rule1 { stroke: #c2570c; } .rule2 { stroke: #0f8a6a; }
+  .rule3 { stroke: #8a4fc9; } .curve { fill: none; stroke-width: 2; }
+  .noisy-curve { stroke-dasharray: 1 5; stroke-linecap: round; stroke-width: 2.5; }
   .full { fill: #2a78d6; } .noisy { fill: #c2570c; } .settled { fill: #0f8a6a; }
   .title { font-size: 16px; font-weight: 600; } .number { font-variant-numeric: tabular-nums; }
   .right { text-anchor: end; } .middle { text-anchor: middle; }
   @media (prefers-color-scheme: dark) {
     .surface { fill: #1a1a19; } .ink { fill: #f0efea; } .soft { fill: #b5b3ab; }
-    .grid { stroke: #33332f; } .one { stroke: #b5b3ab; }
+    .grid { stroke: #33332f; } .one, .limit { stroke: #b5b3ab; }
+    .rule0 { stroke: #5a9ff0; } .rule1 { stroke: #ee8a45; } .rule2 { stroke: #35bd96; }
+    .rule3 { stroke: #b48cf0; }
     .full { fill: #5a9ff0; } .noisy { fill: #ee8a45; } .settled { fill: #35bd96; }
   }
 """
@@ -112,15 +120,94 @@ def head(result, bottom):
         yield text(COLUMNS[mode], TOP - 16, mode, "soft right")
 
 
+class Chart:
+    """One logarithmic chart of times against what grows, rows or values."""
+
+    LEFT, RIGHT, TOP, HEIGHT = 60, 560, 70, 260
+
+    def __init__(self, results, axis, number):
+        self.points = [result for result in results if result["sweep"] == axis]
+        self.axis = "rows" if axis == "rows" else "dim"
+        self.top = self.TOP + number * (self.HEIGHT + 70)
+        self.sizes = sorted({point[self.axis] for point in self.points})
+        times = [point[key] for point in self.points for key in ("ms", "limit_ms", "stream_ms")]
+        self.low = 10.0 ** math.floor(math.log10(min(times)))
+        self.high = 10.0 ** math.ceil(math.log10(max(times)))
+
+    def x_of(self, size):
+        span = math.log(self.sizes[-1] / self.sizes[0]) or 1.0
+        return self.LEFT + math.log(size / self.sizes[0]) / span * (self.RIGHT - self.LEFT)
+
+    def y_of(self, time):
+        share = math.log(time / self.low) / math.log(self.high / self.low)
+        return self.top + self.HEIGHT * (1.0 - share)
+
+    def curve(self, points, key, classes):
+        places = " ".join(f"{self.x_of(point[self.axis]):.1f},{self.y_of(point[key]):.1f}"
+                          for point in sorted(points, key=lambda point: point[self.axis]))
+        return f'<polyline points="{places}" class="{classes}"/>'
+
+    def draw(self, rules):
+        fixed = "dim" if self.axis == "rows" else "rows"
+        title = f"{self.points[0][fixed]:,} {'values' if fixed == 'dim' else 'rows'}"
+        grows = "rows" if self.axis == "rows" else "values"
+        yield text(self.LEFT, self.top - 12, f"ms against {grows}, with {title}", "soft")
+        time = self.low
+        while time <= self.high * 1.001:
+            yield line(self.LEFT, self.y_of(time), self.RIGHT, self.y_of(time), "grid")
+            yield text(self.LEFT - 8, self.y_of(time) + 4, f"{time:g}", "soft right")
+            time *= 10.0
+        for size in self.sizes:
+            yield text(self.x_of(size), self.top + self.HEIGHT + 18, short(size), "soft middle")
+        for rule in rules:
+            mine = [point for point in self.points if point["rule"] == rule]
+            colour = f"rule{rules.index(rule) % 4}"
+            for mode, kind in (("full", ""), ("noisy", " noisy-curve")):
+                points = [point for point in mine if point["mode"] == mode]
+                yield self.curve(points, "ms", f"curve {colour}{kind}")
+                yield self.curve(points, "limit_ms", "limit")
+
+
+def short(size):
+    return f"{size / 1e6:g}M" if size >= 1e6 else f"{size / 1e3:g}k" if size >= 1e4 else f"{size}"
+
+
+def draw_sweep(results):
+    rules = list(dict.fromkeys(result["rule"] for result in results))
+    axes = list(dict.fromkeys(result["sweep"] for result in results))
+    height = Chart.TOP + len(axes) * (Chart.HEIGHT + 70)
+    threads = results[0]["threads"]
+    yield (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+           f'width="{WIDTH}" height="{height}" role="img" '
+           f'aria-label="Time of aggregation rules against rows and values">')
+    yield f"<style>{STYLE}</style>"
+    yield f'<rect width="{WIDTH}" height="{height}" rx="6" class="surface"/>'
+    yield text(MARGIN, 32, f"What an aggregation takes, {threads} "
+               f"thread{'' if threads == 1 else 's'}", "ink title")
+    for number, axis in enumerate(axes):
+        yield from Chart(results, axis, number).draw(rules)
+    y = Chart.TOP
+    for number, rule in enumerate(rules):
+        for kind, name in (("", f"{rule}, full"), (" noisy-curve", f"{rule}, noisy")):
+            yield line(580, y, 604, y, f"curve rule{number % 4}{kind}")
+            yield text(610, y + 4, name, "soft")
+            y += 20
+    yield line(580, y, 604, y, "limit")
+    yield text(610, y + 4, "limit of the machine", "soft")
+    yield "</svg>"
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     with open(sys.argv[1], encoding="ascii") as file:
         results = [json.loads(entry) for entry in file if entry.strip()]
+    results = [result for result in results if "rule" in result]
     if not results:
         sys.exit(f"{sys.argv[1]}: holds no results; make it with 'ballast bench --json'")
     with open(sys.argv[2], "w", encoding="ascii") as file:
-        file.write("\n".join(draw(results)) + "\n")
+        drawing = draw_sweep(results) if "sweep" in results[0] else draw(results)
+        file.write("\n".join(drawing) + "\n")
 
 
 if __name__ == "__main__":

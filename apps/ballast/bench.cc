@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <vector>
 
 #include "ballast/base/aligned.h"
 #include "ballast/base/rng.h"
+#include "ballast/kernels/peak.h"
 #include "ballast/robust/aggregate.h"
 #include "ballast/robust/registry.h"
 #include "ballast/robust/row_table.h"
@@ -14,9 +16,6 @@
 namespace ballast::apps {
 namespace {
 
-constexpr int kWarmUpCalls = 20;  // enough for the median follower to choose its way
-constexpr int kCallsMin = 11;
-constexpr double kMeasureMs = 700.0;  // and no more than this once there are enough calls
 constexpr int kStreamReads = 7;
 
 double now_ms() {
@@ -94,18 +93,26 @@ void time_reads(const Workload& work, const kernels::Backend& backend, std::vect
 
 // Calls until there are enough times. `call` returns its own duration.
 template <typename Call>
-std::vector<double> repeat(const Call& call) {
-  for (int warm_up = 0; warm_up < kWarmUpCalls; ++warm_up) call();
+std::vector<double> repeat(const BenchEffort& effort, const Call& call) {
+  const double begin = now_ms();
+  for (int warm_up = 0; warm_up < effort.warm_up_calls; ++warm_up) {
+    call();
+    if (now_ms() - begin > effort.time_ms_max) break;
+  }
   std::vector<double> times;
   const double start = now_ms();
-  while (times.size() < kCallsMin || now_ms() - start < kMeasureMs) times.push_back(call());
+  do {
+    times.push_back(call());
+    if (now_ms() - start > effort.time_ms_max) break;
+  } while (std::ssize(times) < effort.calls_min || now_ms() - start < effort.measure_ms);
   return times;
 }
 
 // Takes in one row and aggregates all, remembering nothing from before: what one update costs
 // without a RowTable.
 std::vector<double> time_full(const robust::Rule& rule, Workload& work,
-                              const kernels::Backend& backend, const BenchSize& size) {
+                              const kernels::Backend& backend, const BenchSize& size,
+                              const BenchEffort& effort) {
   robust::Workspace workspace;
   robust::Report report;
   const kernels::Weights weights = *kernels::Weights::make(work.counts());
@@ -113,7 +120,7 @@ std::vector<double> time_full(const robust::Rule& rule, Workload& work,
   const auto out = backend.make_vector(size.dim);
   for (std::size_t i = 0; i < size.rows; ++i) table->insert(i, {work.row(i)});
   std::size_t calls = 0;
-  return repeat([&] {
+  return repeat(effort, [&] {
     const std::size_t row = calls++ % size.rows;
     const double start = now_ms();
     if (!table->put(row, {work.row(row)})) return 0.0;
@@ -126,13 +133,13 @@ std::vector<double> time_full(const robust::Rule& rule, Workload& work,
 Result<std::vector<double>> time_incremental(robust::RulePointer rule, BenchMode mode,
                                              Workload& work,
                                              const std::shared_ptr<const kernels::Backend>& backend,
-                                             const BenchSize& size) {
+                                             const BenchSize& size, const BenchEffort& effort) {
   robust::RowTable table(std::move(rule), backend, size.rows, size.dim);
   for (std::size_t i = 0; i < size.rows; ++i) {
     BALLAST_TRY_STATUS(table.put(i, work.view().row(i), work.counts()[i]));
   }
   BALLAST_TRY_STATUS(table.aggregate());
-  return repeat([&] {
+  return repeat(effort, [&] {
     const std::size_t row = work.move_next_row(mode);
     const double start = now_ms();
     const bool is_done = table.put(row, work.view().row(row), work.counts()[row]).has_value() &&
@@ -156,7 +163,8 @@ std::string_view to_string(BenchMode mode) noexcept {
   return "";
 }
 
-Result<BenchResult> bench_rule(std::string_view text, BenchMode mode, const BenchSize& size) {
+Result<BenchResult> bench_rule(std::string_view text, BenchMode mode, const BenchSize& size,
+                               const BenchEffort& effort) {
   BALLAST_TRY(robust::RulePointer rule, robust::parse_rule(text));
   BALLAST_TRY_STATUS(rule->check_row_count(size.rows));
   BALLAST_TRY(const std::shared_ptr<const kernels::Backend> backend,
@@ -167,12 +175,33 @@ Result<BenchResult> bench_rule(std::string_view text, BenchMode mode, const Benc
   reads.clear();  // the first reads only warm up
   time_reads(work, *backend, reads);
   if (mode == BenchMode::kFull) {
-    calls = time_full(*rule, work, *backend, size);
+    calls = time_full(*rule, work, *backend, size, effort);
   } else {
-    BALLAST_TRY(calls, time_incremental(std::move(rule), mode, work, backend, size));
+    BALLAST_TRY(calls, time_incremental(std::move(rule), mode, work, backend, size, effort));
   }
   time_reads(work, *backend, reads);
   return BenchResult{lower_quartile(calls), lower_quartile(reads)};
+}
+
+double products_work(const BenchSize& size) noexcept {
+  const auto rows = static_cast<double>(size.rows);
+  return rows * (rows + 1.0) / 2.0 * static_cast<double>(size.dim);
+}
+
+ProductsResult bench_products(const BenchSize& size) {
+  const auto backend = kernels::make_cpu_backend(size.threads);
+  const Workload work(size);
+  const auto table = backend->make_table(size.dim);
+  table->borrow(work.view());
+  std::vector<double> products(size.rows * size.rows);
+  const double peak_before = kernels::measure_peak(size.threads);
+  const double ms = lower_quartile(repeat(kQuickEffort, [&] {
+    const double start = now_ms();
+    backend->inner_products(*table, 0, size.rows, nullptr, products);
+    return now_ms() - start;
+  }));
+  const double peak = std::max(peak_before, kernels::measure_peak(size.threads));
+  return {.ms = ms, .rate = products_work(size) / (ms / 1000.0), .peak = peak};
 }
 
 }  // namespace ballast::apps

@@ -3,6 +3,7 @@
 // the same run.
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,18 @@ struct BenchSize {
   std::string device = "cpu";
 };
 
+// How long one measurement lasts: calls to warm up, then calls until there are enough of them and
+// the time is over, but none that begins after time_ms_max.
+struct BenchEffort {
+  int warm_up_calls = 20;  // enough for the median follower to choose its way
+  int calls_min = 11;
+  double measure_ms = 700.0;
+  double time_ms_max = std::numeric_limits<double>::infinity();
+};
+// For many sizes in a row.
+inline constexpr BenchEffort kQuickEffort = {
+    .warm_up_calls = 6, .calls_min = 7, .measure_ms = 100.0, .time_ms_max = 3000.0};
+
 struct BenchResult {
   double call_ms;    // one call
   double stream_ms;  // one read of the table
@@ -37,6 +50,20 @@ struct BenchResult {
 // call ends when the device has its result. Both times are lower quartiles over repeated
 // calls; the reads are made before and after the calls, so that a slow phase of the machine touches
 // both.
-Result<BenchResult> bench_rule(std::string_view text, BenchMode mode, const BenchSize& size);
+Result<BenchResult> bench_rule(std::string_view text, BenchMode mode, const BenchSize& size,
+                               const BenchEffort& effort = {});
+
+// All inner products of the table, in multiply-adds a second, against what this machine reaches at
+// most in the same run.
+struct ProductsResult {
+  double ms;
+  double rate;  // multiply-adds a second
+  double peak;
+  double share() const noexcept { return rate / peak; }
+};
+ProductsResult bench_products(const BenchSize& size);
+
+// m (m + 1) / 2 products of dim multiply-adds each.
+double products_work(const BenchSize& size) noexcept;
 
 }  // namespace ballast::apps

@@ -395,9 +395,13 @@ class TextTest(ProgramTest):
         text = self.say("bench", "--rows", 5, "--dim", 2000, "--json",
                         "--rules", " mean ,cwmed, ctma(gm,2/5)")
 
-        lines = [json.loads(line) for line in text.splitlines()]
+        *lines, products = [json.loads(line) for line in text.splitlines()]
         self.assertEqual([(line["rule"], line["mode"]) for line in lines],
                          [(rule, mode) for rule in rules for mode in ("full", "noisy", "settled")])
+        self.assertEqual(products["measure"], "inner products")
+        self.assertAlmostEqual(products["gfma_per_second"], 15 * 2000 / products["ms"] * 1e-6)
+        self.assertAlmostEqual(products["share"], products["gfma_per_second"]
+                               / products["peak_gfma_per_second"])
         for line in lines:
             self.assertEqual(list(line), ["rule", "mode", "rows", "dim", "device", "threads", "ms",
                                           "stream_ms", "ratio"])
@@ -408,6 +412,26 @@ class TextTest(ProgramTest):
             self.assertAlmostEqual(line["ratio"], line["ms"] / line["stream_ms"])
         self.assertIn("device reference;", self.say("bench", "--rows", 3, "--dim", 100, "--rules",
                                                     "mean", "--device", "reference"))
+
+    def test_a_bench_sweep_measures_rows_then_values_beside_their_limit(self):
+        text = self.say("bench", "--sweep", "--rows-max", 8, "--values-max", 2000, "--rows", 3,
+                        "--dim", 100, "--rules", "mean, gm", "--json", "--instructions", "avx2")
+
+        lines = [json.loads(line) for line in text.splitlines()]
+        sizes = [("rows", 4, 100), ("rows", 8, 100), ("values", 3, 1000), ("values", 3, 2000)]
+        self.assertEqual([(line["sweep"], line["rows"], line["dim"], line["rule"], line["mode"])
+                          for line in lines],
+                         [(*size, rule, mode) for size in sizes for rule in ("mean", "gm")
+                          for mode in ("full", "noisy")])
+        for line in lines:
+            self.assertGreaterEqual(line["limit_ms"], line["stream_ms"])
+            if line["rule"] == "mean" or line["mode"] == "noisy":
+                self.assertEqual(line["limit_ms"], line["stream_ms"])
+        self.assertIn("limit ms", self.say("bench", "--sweep", "--rows-max", 4, "--values-max",
+                                           1000, "--rows", 2, "--dim", 10, "--rules", "cwmed"))
+        refused = ballast("bench", "--sweep", "--device", "reference")
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("--sweep measures the processor only", refused.stderr)
 
     def test_a_full_disk_behind_standard_output_is_an_error(self):
         for argument in ("list", "--help", "--version"):

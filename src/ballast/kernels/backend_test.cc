@@ -11,7 +11,9 @@
 #include <cstdint>
 
 #include "ballast/kernels/backends_for_test.h"
+#include "ballast/kernels/cpu/target_for_test.h"
 #include "ballast/kernels/host/primitives.h"
+#include "ballast/kernels/peak.h"
 
 namespace ballast::kernels {
 namespace {
@@ -19,9 +21,10 @@ namespace {
 struct Size {
   std::size_t rows, dim;
 };
-constexpr Size kSizes[] = {{1, 1},  {1, 33},  {2, 1},   {2, 7},    {3, 16},   {4, 17},   {5, 31},
-                           {8, 64}, {9, 129}, {16, 40}, {17, 75},  {31, 48},  {32, 20},  {33, 65},
-                           {40, 9}, {64, 50}, {70, 31}, {3, 9000}, {6, 4096}, {17, 5000}};
+constexpr Size kSizes[] = {{1, 1},    {1, 33},   {2, 1},    {2, 7},     {3, 16},   {4, 17},
+                           {5, 31},   {8, 64},   {9, 129},  {16, 40},   {17, 75},  {31, 48},
+                           {32, 20},  {33, 65},  {40, 9},   {64, 50},   {70, 31},  {97, 130},
+                           {200, 21}, {3, 9000}, {6, 4096}, {17, 5000}, {25, 2100}};
 
 constexpr std::size_t kPlainDimMax = 40;
 
@@ -207,6 +210,29 @@ TEST_P(BackendTest, InnerProductsAgreeWithTheReference) {
       ASSERT_EQ(actual, repeated);
     }
   });
+}
+
+TEST(Peak, IsWhatSomeProcessorCanReach) {
+  const double peak = measure_peak(2);
+  EXPECT_GT(peak, 1e6);
+  EXPECT_LT(peak, 1e13);
+}
+
+TEST(InnerProducts, OfManyRowsHaveTheSameBitsOnAvx2AndAvx512) {
+  if ((hwy::SupportedTargets() & HWY_AVX3) == 0) GTEST_SKIP() << "this machine has no AVX-512";
+  for (const std::size_t m : {17u, 80u, 81u, 150u, 333u}) {
+    SCOPED_TRACE(m);
+    TestTable rows = make_table(Filling::kNormal, m, 300, m);
+    std::vector<double> narrow(m * m), wide(m * m);
+    for (const bool is_centred : {false, true}) {
+      const std::vector<float> centre = is_centred ? rows[1] : std::vector<float>();
+      const auto primitives = host::make_cpu_primitives(2);
+      primitives->inner_products(rows.view(), 0, m, centre, wide);
+      const OnTarget avx2(HWY_AVX2);
+      primitives->inner_products(rows.view(), 0, m, centre, narrow);
+      EXPECT_EQ(narrow, wide);
+    }
+  }
 }
 
 TEST_P(BackendTest, SquaredDistancesAgreeWithTheReference) {

@@ -18,7 +18,14 @@ HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
 
 constexpr std::size_t kSample = 12;  // rows looked at, spread over the table
-constexpr int kGuessSteps = 4;
+constexpr int kStepsMax = 10;
+// More rows are worth more steps: each takes less than a step from neighbour to neighbour, and
+// those there are in proportion to the rows.
+HWY_INLINE int guess_steps(std::size_t rows) {
+  int steps = 4;
+  for (std::size_t covered = 64; covered < rows && steps < kStepsMax; covered *= 2) steps += 2;
+  return steps;
+}
 
 template <typename Width, std::size_t... kSteps>
 HWY_INLINE void sort_sample(Values<Width>* sample, std::index_sequence<kSteps...>) {
@@ -35,10 +42,17 @@ HWY_INLINE void sort_sample(Values<Width>* sample, std::index_sequence<kSteps...
 template <typename Width>
 HWY_INLINE Values<Width> share_through(const Columns<Width>& columns, Values<Width> pivot,
                                        std::int64_t total) {
-  auto through = broadcast<Width>(0);
-  for (std::size_t i = 0; i < columns.count; ++i) {
-    through = add_where<Width>(hn::Le(columns.value(i), pivot), through, columns.weight(i));
+  auto through = broadcast<Width>(0), odd = through;
+  const auto add_row = [&](std::size_t row, Sums<Width>& sum) HWY_ATTR {
+    sum = add_where<Width>(hn::Le(columns.value(row), pivot), sum, columns.weight(row));
+  };
+  std::size_t i = 0;
+  for (; i + 2 <= columns.count; i += 2) {
+    add_row(i, through);
+    add_row(i + 1, odd);
   }
+  if (i < columns.count) add_row(i, through);
+  through = hn::Add(through, odd);
   const typename Width::D d;
   using Value = typename Width::Value;
   return hn::Mul(hn::ConvertTo(d, through), hn::Set(d, Value(1) / static_cast<Value>(total)));
@@ -59,15 +73,23 @@ HWY_INLINE Values<Width> guess_quantile(const Columns<Width>& columns, std::int6
   // Until there is a pivot on either side, the quartiles of the sample say how far to go.
   const auto slope = hn::Mul(hn::Sub(sample[kSample - 1 - kSample / 4], sample[kSample / 4]),
                              hn::Set(d, Value(2)));
-  auto low = hn::Set(d, -std::numeric_limits<Value>::infinity()), low_share = hn::Zero(d);
-  auto high = hn::Neg(low), high_share = hn::Set(d, Value(1));
-  for (int step = 0; step < kGuessSteps; ++step) {
-    const auto is_low = hn::Lt(share, goal);
+  // An end that stays twice counts half (the Illinois rule), or it would stay for good.
+  auto low = hn::Set(d, -std::numeric_limits<Value>::infinity()), low_gap = goal;
+  auto high = hn::Neg(low), high_gap = hn::Sub(hn::Set(d, Value(1)), goal);
+  const auto half = hn::Set(d, Value(0.5));
+  auto was_low = hn::MaskFromVec(hn::Zero(d)), was_high = was_low;
+  const int steps = guess_steps(columns.count);
+  for (int step = 0; step < steps; ++step) {
+    const auto is_low = hn::Lt(share, goal), is_high = hn::Not(is_low);
     low = hn::IfThenElse(is_low, pivot, low);
-    low_share = hn::IfThenElse(is_low, share, low_share);
     high = hn::IfThenElse(is_low, high, pivot);
-    high_share = hn::IfThenElse(is_low, high_share, share);
-    const auto ratio = hn::Div(hn::Sub(goal, low_share), hn::Sub(high_share, low_share));
+    low_gap = hn::IfThenElse(is_low, hn::Sub(goal, share), low_gap);
+    high_gap = hn::IfThenElse(is_low, high_gap, hn::Sub(share, goal));
+    low_gap = hn::IfThenElse(hn::And(is_high, was_high), hn::Mul(low_gap, half), low_gap);
+    high_gap = hn::IfThenElse(hn::And(is_low, was_low), hn::Mul(high_gap, half), high_gap);
+    was_low = is_low;
+    was_high = is_high;
+    const auto ratio = hn::Div(low_gap, hn::Add(low_gap, high_gap));
     const auto between = hn::MulAdd(hn::Sub(high, low), ratio, low);
     const auto is_between = hn::And(hn::Gt(between, low), hn::Lt(between, high));
     const auto beyond = hn::MulAdd(slope, hn::Sub(goal, share), pivot);

@@ -130,6 +130,20 @@ HWY_INLINE void store_first(Values<Width> values, std::size_t width, float* HWY_
   std::copy_n(lanes, width, out);
 }
 
+constexpr std::size_t kLineFloats = 16;  // of a cache line
+
+// Asks for the `width` columns that lie kCopiedColumns ahead, of the rows [first, last): the memory
+// does not follow more than about twenty rows by itself. They go to the second-level cache, the
+// first being full of what is worked on.
+template <typename Width>
+HWY_INLINE void prefetch_columns(const Columns<Width>& columns, std::size_t first, std::size_t last,
+                                 std::size_t width) {
+  for (std::size_t i = first; i < last; ++i) {
+    const float* from = columns.rows[i] + columns.offset + kCopiedColumns;
+    for (std::size_t j = 0; j < width; j += kLineFloats) __builtin_prefetch(from + j, 0, 2);
+  }
+}
+
 // Copies the first `width` columns, at most kCopiedColumns, to where their rows lie side by side;
 // the rest is zero. Rows that lie a multiple of the page size apart would otherwise fight for the
 // same few places in the first-level cache on every pass.
@@ -175,8 +189,12 @@ HWY_INLINE void for_each_copied_vector(const ColumnJob& job, std::size_t begin, 
   const std::size_t lanes = hn::Lanes(typename Width::D());
   for (std::size_t start = begin; start < end; start += kCopiedColumns) {
     const std::size_t count = HWY_MIN(kCopiedColumns, end - start);
-    Columns<Width> columns = copy_columns<Width>(columns_of<Width>(job, start), count, scratch);
+    const Columns<Width> original = columns_of<Width>(job, start);
+    Columns<Width> columns = copy_columns<Width>(original, count, scratch);
     for (; columns.offset < count; columns.offset += lanes) {
+      // A share of the rows each time: the processor waits for only so many lines at once.
+      prefetch_columns(original, columns.offset * columns.count / kCopiedColumns,
+                       (columns.offset + lanes) * columns.count / kCopiedColumns, kCopiedColumns);
       visit(columns, start + columns.offset, HWY_MIN(lanes, count - columns.offset));
     }
   }
@@ -190,6 +208,9 @@ HWY_INLINE void for_each_vector(const ColumnJob& job, std::size_t begin, std::si
   const std::size_t lanes = hn::Lanes(typename Width::D());
   Columns<Width> columns = columns_of<Width>(job, begin);
   for (; columns.offset + lanes <= end; columns.offset += lanes) {
+    if (columns.offset % kLineFloats == 0) {
+      prefetch_columns(columns, 0, columns.count, HWY_MAX(lanes, kLineFloats));
+    }
     visit(columns, columns.offset, lanes);
   }
   for_each_copied_vector<Width>(job, columns.offset, end, scratch, visit);

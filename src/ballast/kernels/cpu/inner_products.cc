@@ -4,13 +4,11 @@
 
 #include "ballast/kernels/cpu/partial_sums.h"
 #include "ballast/kernels/cpu/primitives.h"
+#include "ballast/kernels/cpu/product_panels.h"
 
 #ifndef BALLAST_KERNELS_CPU_INNER_PRODUCTS_ONCE
 #define BALLAST_KERNELS_CPU_INNER_PRODUCTS_ONCE
 namespace ballast::kernels::cpu {
-
-constexpr std::size_t kStrip = 128;  // coordinates that are multiplied while they are in the cache
-constexpr std::size_t kSums = 8;     // partial sums of one product
 
 // Which products: rows [first, last) with all rows, relative to the centre (null: the origin).
 struct ProductsRequest {
@@ -29,7 +27,7 @@ struct ProductsRequest {
 #define HWY_TARGET_INCLUDE "ballast/kernels/cpu/inner_products.cc"
 #include <hwy/foreach_target.h>
 //
-#include <hwy/highway.h>
+#include "ballast/kernels/cpu/product_panels-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
@@ -38,16 +36,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Products are summed strip by strip in double precision, a tile of pairs at a time in registers.
 // Values are converted as they are loaded: conversions and multiply-adds use different ports. Each
 // product keeps eight partial sums whatever the width of a register, and one row or the whole table
-// add in the same order: AVX2 and AVX-512, incremental and full, give the same bits.
-using D = hn::CappedTag<double, kSums>;
-using Half = hn::Rebind<float, D>;
-using Vector = hn::Vec<D>;
-constexpr std::size_t kLanes = hn::MaxLanes(D());
-constexpr std::size_t kParts = kSums / kLanes;
+// add in the same order: AVX2 and AVX-512, incremental and full, give the same bits. So does
+// product_panels-inl.h, which takes many rows.
 constexpr std::size_t kTile = kLanes == 8 ? 4 : 2;  // rows per side of a register tile
-constexpr std::size_t kWide = kLanes == 8 ? 8 : 4;  // columns of a tile that is one row high
-
-HWY_INLINE Vector load(const float* from) { return hn::PromoteTo(D(), hn::LoadU(Half(), from)); }
+// Columns of a tile that is one row high: of few rows, more would leave groups of unequal width.
+constexpr std::size_t kWide = kLanes == 8 ? 12 : 6, kWideOfFew = kLanes == 8 ? 8 : 5;
 
 // sums[r][c] += <left_r, right_c> over the strip that starts at coordinate `start`.
 template <std::size_t kRows, std::size_t kColumns, bool kCentred>
@@ -142,7 +135,8 @@ template <bool kCentred>
 void row_products(const ProductsRequest& request, std::size_t begin, std::size_t end,
                   double* HWY_RESTRICT sums) {
   static constexpr auto kStreams = all_streams<kCentred>(std::make_index_sequence<kWide>());
-  const std::size_t m = request.row_count, groups = (m + kWide - 1) / kWide;
+  const std::size_t m = request.row_count, wide = m > 32 ? kWide : kWideOfFew;
+  const std::size_t groups = (m + wide - 1) / wide;
   for (std::size_t r = request.first; r < request.last; ++r, sums += m * kSums) {
     for (std::size_t g = 0; g < groups; ++g) {
       const std::size_t first = g * m / groups, count = (g + 1) * m / groups - first;
@@ -178,6 +172,7 @@ HWY_AFTER_NAMESPACE();
 namespace ballast::kernels::cpu {
 
 HWY_EXPORT(products_range);
+HWY_EXPORT(panel_products);
 
 namespace {
 
@@ -215,15 +210,10 @@ void mirror_upper_triangle(std::span<double> products, std::size_t m) {
   }
 }
 
-}  // namespace
-
-void inner_products(RowsView rows, std::size_t first, std::size_t last,
-                    std::span<const float> centre, std::span<double> products,
-                    std::size_t threads) {
-  const Blocks blocks(rows.dim());
+// All products of few rows, or those of some rows: the threads share the blocks of coordinates.
+void products_by_blocks(const ProductsRequest& request, const Blocks& blocks,
+                        std::span<double> products, std::size_t threads) {
   const auto kernel = HWY_DYNAMIC_DISPATCH(products_range);
-  const ProductsRequest request{rows.pointers().data(), rows.row_count(), first, last,
-                                centre.empty() ? nullptr : centre.data()};
   sum_over_blocks(blocks, products, threads, [&](std::size_t block, double* partial) {
     static thread_local AlignedVector<double> sums;
     static thread_local PaddedStrip padded;
@@ -234,6 +224,44 @@ void inner_products(RowsView rows, std::size_t first, std::size_t last,
     if (whole < end) kernel(padded.copy(request, whole, end - whole), 0, kStrip, sums.data());
     for (std::size_t i = 0; i < products.size(); ++i) partial[i] = fold(sums.data() + i * kSums);
   });
+}
+
+// All products of many rows: block by block, so that the last-level cache holds what is read again
+// and again. The threads share the panels, and no block needs a matrix of its own.
+void products_by_panels(const ProductsRequest& request, const Blocks& blocks,
+                        std::span<double> products, std::size_t threads) {
+  constexpr std::size_t kWidth = kRightPanelsMax * kPanel;
+  const auto kernel = HWY_DYNAMIC_DISPATCH(panel_products);
+  const std::size_t m = request.row_count;
+  const std::size_t panels = (m + kPanel - 1) / kPanel, groups = (m + kWidth - 1) / kWidth;
+  std::ranges::fill(products, 0.0);
+  for (std::size_t block = 0; block < blocks.count(); ++block) {
+    parallel_for(threads, panels * groups, [&](std::size_t index) {
+      static thread_local PanelScratch scratch;
+      const std::size_t left = index / groups * kPanel, right = left + index % groups * kWidth;
+      if (right >= m) return;
+      const PanelRow row{request.rows + left, request.rows + right, std::min(kPanel, m - left),
+                         std::min(kWidth, m - right), request.centre};
+      kernel(row, blocks.begin(block), blocks.end(block), scratch,
+             products.data() + left * m + right, m);
+    });
+  }
+}
+
+}  // namespace
+
+void inner_products(RowsView rows, std::size_t first, std::size_t last,
+                    std::span<const float> centre, std::span<double> products,
+                    std::size_t threads) {
+  constexpr std::size_t kFewRows = 80;  // whose sums fit the cache in any order
+  const Blocks blocks(rows.dim());
+  const ProductsRequest request{rows.pointers().data(), rows.row_count(), first, last,
+                                centre.empty() ? nullptr : centre.data()};
+  if (request.is_whole_table() && rows.row_count() > kFewRows) {
+    products_by_panels(request, blocks, products, threads);
+  } else {
+    products_by_blocks(request, blocks, products, threads);
+  }
   if (request.is_whole_table()) mirror_upper_triangle(products, rows.row_count());
 }
 

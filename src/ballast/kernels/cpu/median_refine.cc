@@ -26,6 +26,7 @@ void refine_range_of(const ColumnJob& job, std::size_t begin, std::size_t end,
   while (columns.offset + kCountedAhead * lanes <= end) {
     Count<Width> counts[kCountedAhead];
     Columns<Width> ahead = columns;
+    prefetch_columns(columns, 0, columns.count, kCountedAhead * lanes);
     for (Count<Width>& count : counts) {
       count = count_around(ahead, Width::load(arrays.median + ahead.offset));
       ahead.offset += lanes;

@@ -51,6 +51,51 @@ constexpr std::array<CompareExchange, exchange_count(n)> make_network() {
   return network;
 }
 
+// Batcher's odd-even merge sort in the order of its recursion: [first, first + size) of n elements,
+// size being a power of two. A few more exchanges than above, but each half is finished before the
+// other begins, so that 16 registers go further.
+template <typename Emit>
+constexpr void for_each_exchange_by_halves(std::size_t first, std::size_t size, std::size_t n,
+                                           Emit&& emit) {
+  if (size < 2 || first >= n) return;
+  const std::size_t half = size / 2;
+  for_each_exchange_by_halves(first, half, n, emit);
+  for_each_exchange_by_halves(first + half, half, n, emit);
+  for (std::size_t i = 0; i < half; ++i) {
+    if (first + i + half < n) emit(first + i, first + i + half);
+  }
+  for (std::size_t d = half / 2; d > 0; d /= 2) {
+    for (std::size_t i = d; i < size - d; ++i) {
+      if (i / d % 2 == 1 && first + i + d < n) emit(first + i, first + i + d);
+    }
+  }
+}
+
+// The network to sort n elements in registers: by halves where that costs nothing.
+template <typename Emit>
+constexpr void for_each_register_exchange(std::size_t n, Emit&& emit) {
+  if (n < 25) return for_each_exchange(n, emit);
+  std::size_t size = 1;
+  while (size < n) size *= 2;
+  for_each_exchange_by_halves(0, size, n, emit);
+}
+
+constexpr std::size_t register_exchange_count(std::size_t n) {
+  std::size_t count = 0;
+  for_each_register_exchange(n, [&](std::size_t, std::size_t) { ++count; });
+  return count;
+}
+
+template <std::size_t n>
+constexpr std::array<CompareExchange, register_exchange_count(n)> make_register_network() {
+  std::array<CompareExchange, register_exchange_count(n)> network{};
+  std::size_t next = 0;
+  for_each_register_exchange(n, [&](std::size_t low, std::size_t high) {
+    network[next++] = {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high)};
+  });
+  return network;
+}
+
 // Rebuilds `network` for n elements.
 inline void build_network(std::size_t n, std::vector<CompareExchange>& network) {
   network.clear();

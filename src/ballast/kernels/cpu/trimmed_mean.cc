@@ -1,15 +1,20 @@
 #include <algorithm>
+#include <utility>
 
 #include "ballast/base/parallel.h"
 #include "ballast/kernels/blocks.h"
 #include "ballast/kernels/cpu/column_job.h"
 #include "ballast/kernels/cpu/primitives.h"
+#include "ballast/kernels/cpu/sort_plan.h"
 #include "ballast/kernels/cpu/sorting_network.h"
 #include "ballast/kernels/trim_cuts.h"
 
 #ifndef BALLAST_KERNELS_CPU_TRIMMED_MEAN_ONCE
 #define BALLAST_KERNELS_CPU_TRIMMED_MEAN_ONCE
 namespace ballast::kernels::cpu {
+
+// Up to this many rows, values and weights are sorted in registers, else in memory.
+constexpr std::size_t kPairRowsMax = std::min<std::size_t>(24, kSortRowsMax);
 
 // How to sort and where to cut, and memory for one vector of sorted columns of each row.
 struct TrimPlan {
@@ -38,7 +43,7 @@ template <typename Width>
 struct Sortable {
   typename Width::Value* values;
   typename Width::Weight* weights;
-  std::size_t lanes = hn::Lanes(typename Width::D());
+  static constexpr std::size_t lanes = hn::MaxLanes(typename Width::D());
 
   explicit Sortable(const SortedColumns& memory)
       : values(reinterpret_cast<typename Width::Value*>(memory.values)),
@@ -77,6 +82,52 @@ HWY_INLINE hn::Vec<Wide::D> as_double(const std::int64_t* from) {
   return hn::ConvertTo(Wide::D(), hn::Load(Wide::DW(), from));
 }
 
+template <typename Width>
+HWY_INLINE void exchange_pairs(Values<Width>& low, Values<Width>& high, Sums<Width>& low_weight,
+                               Sums<Width>& high_weight) {
+  const auto is_swapped = hn::RebindMask(typename Width::DW(), hn::Gt(low, high));
+  const auto smaller = hn::Min(low, high);
+  high = hn::Max(low, high);
+  low = smaller;
+  const auto weight = hn::IfThenElse(is_swapped, high_weight, low_weight);
+  high_weight = hn::IfThenElse(is_swapped, low_weight, high_weight);
+  low_weight = weight;
+}
+
+// Sorts one vector of columns in registers, by the same network, and leaves it in memory.
+template <typename Width, std::size_t kRows, std::size_t... kSteps>
+HWY_INLINE void sort_pairs(const Columns<Width>& columns, const Sortable<Width>& sorted,
+                           std::index_sequence<kSteps...>) {
+  [[maybe_unused]] constexpr auto kNetwork = make_network<kRows>();
+  constexpr std::size_t kLanes = hn::MaxLanes(typename Width::D());
+  Values<Width> values[kRows];
+  Sums<Width> weights[kRows];
+  for (std::size_t i = 0; i < kRows; ++i) {
+    values[i] = columns.value(i);
+    weights[i] = columns.weight(i);
+  }
+  (exchange_pairs<Width>(values[kNetwork[kSteps].low], values[kNetwork[kSteps].high],
+                         weights[kNetwork[kSteps].low], weights[kNetwork[kSteps].high]),
+   ...);
+  for (std::size_t i = 0; i < kRows; ++i) {
+    hn::Store(values[i], typename Width::D(), sorted.values + i * kLanes);
+    hn::Store(weights[i], typename Width::DW(), sorted.weights + i * kLanes);
+  }
+}
+
+using SortPairs = void (*)(const Columns<Narrow>&, const Sortable<Narrow>&);
+
+template <std::size_t kRows>
+void sort_narrow_pairs(const Columns<Narrow>& columns, const Sortable<Narrow>& sorted) {
+  sort_pairs<Narrow, kRows>(columns, sorted, std::make_index_sequence<exchange_count(kRows)>());
+}
+
+template <std::size_t... kIndices>
+HWY_INLINE SortPairs choose_pairs(std::size_t rows, std::index_sequence<kIndices...>) {
+  static constexpr SortPairs kSorts[] = {sort_narrow_pairs<kIndices + 1>...};
+  return kSorts[rows - 1];
+}
+
 // The mean of what lies between the cuts when the sorted rows lie end to end, in double precision,
 // for the lanes from `lane` on.
 template <typename Width>
@@ -84,29 +135,30 @@ HWY_INLINE hn::Vec<Wide::D> mean_between(const Sortable<Width>& sorted, std::siz
                                          const TrimCuts& cuts, std::size_t lane) {
   const Wide::D d;
   const auto low = hn::Set(d, cuts.low), high = hn::Set(d, cuts.high);
-  auto begin = hn::Zero(d), sum = hn::Zero(d), kept = hn::Zero(d);
+  auto end = hn::Zero(d), cut = low, sum = hn::Zero(d), kept = hn::Zero(d);
   for (std::size_t i = 0; i < rows; ++i) {
     const std::size_t at = i * sorted.lanes + lane;
-    const auto end = hn::Add(begin, as_double(sorted.weights + at));
-    const auto overlap = hn::Sub(hn::Min(end, high), hn::Max(begin, low));
-    const auto inside = hn::Max(overlap, hn::Zero(d));
+    end = hn::Add(end, as_double(sorted.weights + at));
+    const auto next_cut = hn::Min(hn::Max(end, low), high);
+    const auto inside = hn::Sub(next_cut, cut);
     sum = hn::MulAdd(inside, as_double(sorted.values + at), sum);
     kept = hn::Add(kept, inside);
-    begin = end;
+    cut = next_cut;
   }
   return hn::Div(sum, kept);
 }
 
-template <typename Width>
-void trimmed_mean_range_of(const ColumnJob& job, const TrimPlan& plan, std::size_t begin,
-                           std::size_t end, const ColumnScratch& scratch,
-                           const SortedColumns& memory, float* HWY_RESTRICT out) {
+// Calls sort(columns, sorted) for each vector of columns and writes the means.
+template <typename Width, typename Sort>
+HWY_INLINE void trimmed_mean_range_of(const ColumnJob& job, const TrimPlan& plan, std::size_t begin,
+                                      std::size_t end, const ColumnScratch& scratch,
+                                      const SortedColumns& memory, float* HWY_RESTRICT out,
+                                      const Sort& sort) {
   const Sortable<Width> sorted(memory);
   for_each_vector<Width>(
       job, begin, end, scratch,
       [&](const Columns<Width>& columns, std::size_t position, std::size_t width) HWY_ATTR {
-        sorted.load(columns);
-        sorted.sort(plan.network);
+        sort(columns, sorted);
         float means[64 / sizeof(float)];
         for (std::size_t lane = 0; lane < sorted.lanes; lane += hn::Lanes(Wide::D())) {
           Wide::store(mean_between(sorted, columns.count, plan.cuts, lane), means + lane);
@@ -118,10 +170,18 @@ void trimmed_mean_range_of(const ColumnJob& job, const TrimPlan& plan, std::size
 void trimmed_mean_range(const ColumnJob& job, const TrimPlan& plan, std::size_t begin,
                         std::size_t end, const ColumnScratch& scratch, const SortedColumns& memory,
                         float* out) {
-  if (job.is_narrow) {
-    trimmed_mean_range_of<Narrow>(job, plan, begin, end, scratch, memory, out);
+  const auto in_memory = [&](const auto& columns, const auto& sorted) HWY_ATTR {
+    sorted.load(columns);
+    sorted.sort(plan.network);
+  };
+  if (!job.is_narrow) {
+    trimmed_mean_range_of<Wide>(job, plan, begin, end, scratch, memory, out, in_memory);
+  } else if (job.rows.row_count() > kPairRowsMax) {
+    trimmed_mean_range_of<Narrow>(job, plan, begin, end, scratch, memory, out, in_memory);
   } else {
-    trimmed_mean_range_of<Wide>(job, plan, begin, end, scratch, memory, out);
+    const SortPairs in_registers =
+        choose_pairs(job.rows.row_count(), std::make_index_sequence<kPairRowsMax>());
+    trimmed_mean_range_of<Narrow>(job, plan, begin, end, scratch, memory, out, in_registers);
   }
 }
 

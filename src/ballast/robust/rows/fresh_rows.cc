@@ -9,7 +9,7 @@ std::size_t compute_gram(const kernels::Table& table, const kernels::Backend& ba
   // comes closer by many orders of magnitude, and floats span few of those.
   constexpr int kRoundsMax = 4;
   const std::size_t m = table.row_count();
-  const std::span<double> scratch = workspace.take<double>(2 * m);
+  const std::span<double> scratch = workspace.take<double>(3 * m);
   std::size_t centre_row = m;
   for (int round = 1;; ++round) {
     backend.inner_products(table, 0, m, centre, products);

@@ -118,11 +118,17 @@ void RowTable::renumber() {
     if (slots_[row].is_filled) filled_.push_back(row);
   }
   const std::size_t m = filled_.size();
+  const bool has_products =
+      std::ranges::any_of(slots_, [](const Slot& slot) { return slot.has_products; });
+  if (!has_products) return products_.resize(m * m);
   std::vector<double> products(m * m);
   for (std::size_t i = 0; i < before.size(); ++i) {
-    for (std::size_t j = 0; j < before.size(); ++j) {
-      if (!has(before[i]) || !has(before[j])) continue;
-      products[index_of(before[i]) * m + index_of(before[j])] = products_[i * before.size() + j];
+    if (!has(before[i])) continue;
+    const std::span<double> row = std::span(products).subspan(index_of(before[i]) * m, m);
+    for (std::size_t j = 0, to = 0; j < before.size(); ++j) {
+      if (!has(before[j])) continue;
+      while (filled_[to] != before[j]) ++to;
+      row[to] = products_[i * before.size() + j];
     }
   }
   products_ = std::move(products);
@@ -179,7 +185,7 @@ Gram RowTable::gram(const kernels::Weights& weights) {
   const std::size_t m = filled_.size();
   refresh_products();
   const Gram gram(products_, m);
-  const std::span<double> scratch = workspace_.take<double>(2 * m);
+  const std::span<double> scratch = workspace_.take<double>(3 * m);
   const Gram::Core core = gram.core(weights, scratch);
   if (!gram.is_well_centred(core, weights, scratch)) {
     auto centre = backend_->make_vector(dim_);

@@ -14,18 +14,6 @@ namespace {
 // Newton steps converge in about ten; Weiszfeld steps are bounded for the sake of the caller.
 constexpr std::size_t kIterationsMax = 500;
 
-// The objective of each row, less that at the centre: one row far away must not round the others'
-// part away.
-void measure_rows(const Gram& gram, const kernels::Weights& weights, std::span<double> objectives) {
-  for (std::size_t k = 0; k < gram.row_count(); ++k) {
-    objectives[k] = 0.0;
-    for (std::size_t i = 0; i < gram.row_count(); ++i) {
-      const double squared_gain = gram.product(k, k) - 2.0 * gram.product(i, k);
-      objectives[k] += weights.share(i) * gram.gain(i, squared_gain);
-    }
-  }
-}
-
 // Where the rows lie on a line and either half of the weight on its own side, every point between
 // two rows is a minimum. The answer is then the mean, by weight, of the rows that are minima, which
 // is a minimum too and does not depend on the order of the rows.
@@ -109,7 +97,7 @@ class GeometricMedian final : public Rule {
                        std::span<double> c) const {
     const std::span<double> next = workspace.take<double>(c.size());
     const std::span<double> objectives = workspace.take<double>(c.size());
-    measure_rows(gram, weights, objectives);
+    gram.objectives_of_rows(weights, next, objectives);
     const auto best =
         static_cast<std::size_t>(std::ranges::min_element(objectives) - objectives.begin());
     std::ranges::fill(c, 0.0);

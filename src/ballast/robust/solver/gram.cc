@@ -28,13 +28,10 @@ double weighted_median(std::span<const double> values, const kernels::Weights& w
 
 }  // namespace
 
-double Gram::squared_norm(std::span<const double> v) const noexcept {
+double Gram::squared_norm(std::span<const double> v, std::span<double> along) const noexcept {
+  multiply(v, along);
   double sum = 0.0;
-  for (std::size_t i = 0; i < row_count_; ++i) {
-    double row = 0.0;
-    for (std::size_t j = 0; j < row_count_; ++j) row += v[j] * product(i, j);
-    sum += v[i] * row;
-  }
+  for (std::size_t i = 0; i < row_count_; ++i) sum += v[i] * along[i];
   return std::max(0.0, sum);
 }
 
@@ -47,14 +44,20 @@ void Gram::squared_distances(std::span<const double> point,
 }
 
 void Gram::squared_gains(std::span<const double> point, std::span<double> gains) const noexcept {
+  multiply(point, gains);
   double norm = 0.0;
+  for (std::size_t i = 0; i < row_count_; ++i) norm += point[i] * gains[i];
+  for (double& gain : gains) gain = -2.0 * gain + norm;
+}
+
+void Gram::objectives_of_rows(const kernels::Weights& weights, std::span<double> scratch,
+                              std::span<double> objectives) const noexcept {
+  const std::span<double> norms = scratch.first(row_count_);
+  for (std::size_t i = 0; i < row_count_; ++i) norms[i] = product(i, i);
+  std::ranges::fill(objectives, 0.0);
   for (std::size_t i = 0; i < row_count_; ++i) {
-    double row = 0.0;
-    for (std::size_t j = 0; j < row_count_; ++j) row += point[j] * product(i, j);
-    gains[i] = -2.0 * row;
-    norm += point[i] * row;
+    add_gains_at_rows({row(i), norms[i], weights.share(i)}, norms, objectives);
   }
-  for (double& gain : gains) gain += norm;
 }
 
 double Gram::gain(std::size_t i, double squared_gain) const noexcept {
@@ -64,13 +67,20 @@ double Gram::gain(std::size_t i, double squared_gain) const noexcept {
   return sum > 0.0 ? squared_gain / sum : 0.0;
 }
 
+// A row is nearer to half of the weight than the best so far if the rows nearer to it than that
+// radius hold half. Only then its own radius is found, which takes a sort.
 Gram::Core Gram::core(const kernels::Weights& weights, std::span<double> scratch) const noexcept {
-  const std::span<double> distances = scratch.first(row_count_);
-  Core best{0, 0.0};
+  const std::span<double> norms = scratch.first(row_count_);
+  const std::span<double> distances = scratch.subspan(row_count_, row_count_);
+  for (std::size_t i = 0; i < row_count_; ++i) norms[i] = product(i, i);
+  Core best{0, std::numeric_limits<double>::infinity()};
   for (std::size_t i = 0; i < row_count_; ++i) {
-    for (std::size_t j = 0; j < row_count_; ++j) distances[j] = squared_distance(i, j);
-    const double radius = weighted_median(distances, weights, scratch.subspan(row_count_));
-    if (i == 0 || radius < best.squared_radius) best = {i, radius};
+    distances_from_row(row(i), norms, i, distances);
+    if (i > 0 &&
+        2 * weight_below(distances, weights.units(), best.squared_radius) < weights.total()) {
+      continue;
+    }
+    best = {i, weighted_median(distances, weights, scratch.subspan(2 * row_count_))};
   }
   if (2 * weights.units()[best.row] >= weights.total()) {
     best.squared_radius = std::numeric_limits<double>::infinity();

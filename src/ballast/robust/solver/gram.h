@@ -12,6 +12,7 @@
 #include <span>
 
 #include "ballast/kernels/weights.h"
+#include "ballast/robust/solver/dense.h"
 
 namespace ballast::robust {
 
@@ -30,8 +31,14 @@ class Gram {
     return std::max(0.0, product(i, i) + product(j, j) - 2.0 * product(i, j));
   }
 
-  // |sum_k v_k x_k|^2 for coefficients v that add up to 0 (a difference of points).
-  double squared_norm(std::span<const double> v) const noexcept;
+  // |sum_k v_k x_k|^2 for coefficients v that add up to 0 (a difference of points). Leaves in
+  // `along` the product of each row with that vector.
+  double squared_norm(std::span<const double> v, std::span<double> along) const noexcept;
+
+  // out[i] = the product of row i with sum_k v_k x_k.
+  void multiply(std::span<const double> v, std::span<double> out) const noexcept {
+    multiply_symmetric(products_, v, out);
+  }
 
   // distances[i] = |x_i - point|^2.
   void squared_distances(std::span<const double> point, std::span<double> distances) const noexcept;
@@ -40,12 +47,17 @@ class Gram {
   // its distances from the point and from the centre round to the same number.
   void squared_gains(std::span<const double> point, std::span<double> gains) const noexcept;
 
+  // objectives[k] = sum_i p_i (|x_i - x_k| - |x_i - centre|), likewise, p being the shares.
+  // Requires: scratch of row_count() doubles.
+  void objectives_of_rows(const kernels::Weights& weights, std::span<double> scratch,
+                          std::span<double> objectives) const noexcept;
+
   // |x_i - point| - |x_i - centre|, likewise, from the gain above.
   double gain(std::size_t i, double squared_gain) const noexcept;
 
   // The row that is nearest to half of the weight: argmin over i of the weighted median of the
   // distances from i. While honest rows hold more than half of the weight it lies among them.
-  // Requires: scratch of 2 * row_count() doubles.
+  // Requires: scratch of 3 * row_count() doubles.
   struct Core {
     std::size_t row;
     // The weighted median of its squared distances; where the row itself holds half of the weight,
@@ -60,6 +72,10 @@ class Gram {
                        std::span<double> scratch) const noexcept;
 
  private:
+  std::span<const double> row(std::size_t i) const noexcept {
+    return products_.subspan(i * row_count_, row_count_);
+  }
+
   std::span<const double> products_;
   std::size_t row_count_;
 };

@@ -51,7 +51,8 @@ TEST(Gram, MeasuresDifferencesOfPoints) {
   const Case given = draw_normal(3, 4, 2);
   const auto products = products_of(given.rows, Vector(4, 0.0));
   const double apart = brute_force::distance(given.rows[0], given.rows[2]);
-  EXPECT_NEAR(Gram(products, 3).squared_norm(Vector{1.0, 0.0, -1.0}), apart * apart, 1e-12);
+  Vector along(3);
+  EXPECT_NEAR(Gram(products, 3).squared_norm(Vector{1.0, 0.0, -1.0}, along), apart * apart, 1e-12);
 }
 
 TEST(Gram, NeverCallsADistanceNegative) {
@@ -61,7 +62,7 @@ TEST(Gram, NeverCallsADistanceNegative) {
   gram.squared_distances(Vector{0.3, 0.7}, distances);
   for (const double distance : distances) EXPECT_GE(distance, 0.0);
   EXPECT_GE(gram.squared_distance(0, 1), 0.0);
-  EXPECT_GE(gram.squared_norm(Vector{1.0, -1.0}), 0.0);
+  EXPECT_GE(gram.squared_norm(Vector{1.0, -1.0}, distances), 0.0);
 }
 
 // Going from the centre to (3, 4) brings one 3 nearer to a row so far along the first axis that its
@@ -80,7 +81,7 @@ TEST(Gram, FindsItsCoreAmongTheHalfThatAgrees) {
   const Table rows = {{100.0}, {0.0}, {0.5}, {-0.5}, {-300.0}};
   const auto products = products_of(rows, {0.0});
   const Gram gram(products, 5);
-  std::vector<double> scratch(10);
+  std::vector<double> scratch(15);
 
   const auto equal = gram.core(exact(Vector(5, 1.0)), scratch);
   EXPECT_EQ(equal.row, 1u);
@@ -96,7 +97,7 @@ TEST(Gram, FindsItsCoreAmongTheHalfThatAgrees) {
 TEST(Gram, KnowsWhenItIsPoorlyCentred) {
   const Table rows = {{0.0}, {1.0}, {2.0}, {1e9}};  // the last one is no reason to move
   const auto weights = exact(Vector(4, 1.0));
-  std::vector<double> scratch(8);
+  std::vector<double> scratch(12);
   for (const auto& [centre, is_well] : {std::pair{0.0, true}, std::pair{100.0, true},
                                         std::pair{1e5, false}, std::pair{1e9, false}}) {
     const auto products = products_of(rows, {centre});

@@ -12,16 +12,35 @@ namespace {
 // the same rows differ in the last bits, and the direction from one to the other is noise.
 constexpr double kRounding = 0x1.0p-46;
 
+// Of the largest eigenvalue; smaller ones are taken for none.
+constexpr double kCurvatureMin = 1e-10;
+
+// The Newton step from far away needs not be exact, and near the minimum a thousandth of the slope
+// is as good as what the step itself leaves.
+constexpr double kResidualMin = 1e-3, kResidualMax = 0.1;
+
+double inner_product(std::span<const double> a, std::span<const double> b) noexcept {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// to += factor * from.
+void add_scaled(std::span<const double> from, double factor, std::span<double> to) noexcept {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += factor * from[i];
+}
+
 }  // namespace
 
 MedianObjective::MedianObjective(const Gram& gram, const kernels::Weights& weights,
                                  Workspace& workspace)
     : gram_(gram), weights_(weights) {
   const std::size_t m = gram.row_count();
-  for (auto* vector : {&point_, &gains_, &distances_, &pulls_, &direction_, &roots_, &step_}) {
+  for (auto* vector : {&point_, &gains_, &distances_, &pulls_, &direction_, &step_, &pull_along_,
+                       &roots_, &along_, &residual_, &search_, &change_, &scratch_}) {
     *vector = workspace.take<double>(m, 0.0);
   }
-  matrix_ = workspace.take<double>(m * m);
+  if (m <= kDirectRowsMax) matrix_ = workspace.take<double>(m * m);
 }
 
 void MedianObjective::look_from(std::span<const double> point) {
@@ -39,7 +58,7 @@ void MedianObjective::look_from(std::span<const double> point) {
   for (std::size_t i = 0; i < pulls_.size(); ++i) {
     direction_[i] = pull_sum_ * point_[i] - pulls_[i];
   }
-  pull_length_ = std::sqrt(gram_.squared_norm(direction_));
+  pull_length_ = std::sqrt(gram_.squared_norm(direction_, pull_along_));
 }
 
 void MedianObjective::look_from_origin(std::span<const double> squared_norms) {
@@ -81,31 +100,90 @@ void MedianObjective::weiszfeld_step(std::span<double> next) const noexcept {
   }
 }
 
+// What both ways need: <y, x_i>, |y|^2, all relative to the centre, and T^(1/2).
+void MedianObjective::find_roots() noexcept {
+  gram_.multiply(point_, along_);
+  squared_norm_ = inner_product(point_, along_);
+  for (std::size_t i = 0; i < roots_.size(); ++i) {
+    roots_[i] = std::sqrt(pulls_[i] / distances_[i]);
+  }
+}
+
+bool MedianObjective::find_newton_step() {
+  if (weight_here_ > 0.0) return false;
+  if (!matrix_.empty()) return solve_directly(matrix_);
+  return solve_by_conjugate_gradients(std::clamp(pull_length_, kResidualMin, kResidualMax));
+}
+
 // The Hessian is b I - sum_i t_i z_i z_i^T with z_i = y - x_i, t_i = p_i / |z_i|^3, b = pull_sum,
 // and the gradient sum_i (p_i / |z_i|) z_i. A step sum_i v_i z_i solves Newton's equation if (b I -
 // T Z) v = -pulls, with Z the inner products of the z_i; v = T^(1/2) w makes that symmetric: (b I -
 // T^(1/2) Z T^(1/2)) w = -(p_i |z_i|)^(1/2).
-bool MedianObjective::find_newton_step() {
+bool MedianObjective::solve_directly(std::span<double> matrix) {
   const std::size_t m = pulls_.size();
-  if (weight_here_ > 0.0) return false;
-  // <z_i, z_j> = |y|^2 - <y, x_i> - <y, x_j> + <x_i, x_j>, all relative to the centre.
-  const std::span<double> along = direction_;
-  double norm = 0.0;
+  find_roots();
+  // <z_i, z_j> = |y|^2 - <y, x_i> - <y, x_j> + <x_i, x_j>; the upper triangle is enough.
   for (std::size_t i = 0; i < m; ++i) {
-    along[i] = 0.0;
-    for (std::size_t j = 0; j < m; ++j) along[i] += point_[j] * gram_.product(i, j);
-    norm += point_[i] * along[i];
-  }
-  for (std::size_t i = 0; i < m; ++i) roots_[i] = std::sqrt(pulls_[i] / distances_[i]);
-  for (std::size_t i = 0; i < m; ++i) {
-    for (std::size_t j = 0; j < m; ++j) {
-      const double product = norm - along[i] - along[j] + gram_.product(i, j);
-      matrix_[i * m + j] = (i == j ? pull_sum_ : 0.0) - roots_[i] * roots_[j] * product;
+    for (std::size_t j = i; j < m; ++j) {
+      const double product = squared_norm_ - along_[j] - along_[i] + gram_.product(i, j);
+      matrix[i * m + j] = (i == j ? pull_sum_ : 0.0) - roots_[i] * roots_[j] * product;
     }
     step_[i] = -std::sqrt(weights_.share(i) * std::sqrt(distances_[i]));
   }
-  if (!solve_positive_definite(matrix_, step_, 1e-10 * pull_sum_)) return false;
+  if (!solve_positive_definite(matrix, step_, kCurvatureMin * pull_sum_)) return false;
   for (std::size_t i = 0; i < m; ++i) step_[i] *= roots_[i];
+  return std::ranges::all_of(step_, [](double v) { return std::isfinite(v); });
+}
+
+// out = (b I - T^(1/2) Z T^(1/2)) v without the matrix.
+void MedianObjective::multiply_by_hessian(std::span<const double> v,
+                                          std::span<double> out) noexcept {
+  double sum = 0.0, sum_along = 0.0;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    scratch_[i] = roots_[i] * v[i];
+    sum += scratch_[i];
+    sum_along += along_[i] * scratch_[i];
+  }
+  gram_.multiply(scratch_, out);
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    const double product = (squared_norm_ - along_[i]) * sum - sum_along + out[i];
+    out[i] = pull_sum_ * v[i] - roots_[i] * product;
+  }
+}
+
+// Starts from Weiszfeld's step, v = -pulls / b, whose residual is -T^(1/2) <z_i, pull> / b. The
+// matrix is b I less one that in many dimensions is small against it, in few of low rank, so the
+// iterations are few. Stopped early, or where there is no curvature, it still leaves a step that
+// descends further than Weiszfeld's.
+bool MedianObjective::solve_by_conjugate_gradients(double residual_max) {
+  constexpr std::size_t kIterationsMax = 100;
+  find_roots();
+  const double point_along = inner_product(point_, pull_along_);
+  for (std::size_t i = 0; i < roots_.size(); ++i) {
+    residual_[i] = -roots_[i] * (point_along - pull_along_[i]) / pull_sum_;
+  }
+  std::ranges::copy(residual_, search_.begin());
+  std::ranges::fill(change_, 0.0);
+  double squared_residual = inner_product(residual_, residual_);
+  const double squared_end = residual_max * residual_max * squared_residual;
+  const std::span<double> product = step_;
+  for (std::size_t k = 0; k < kIterationsMax && squared_residual > squared_end; ++k) {
+    multiply_by_hessian(search_, product);
+    const double curvature = inner_product(search_, product);
+    const double least = kCurvatureMin * pull_sum_ * inner_product(search_, search_);
+    if (!(curvature > least)) break;
+    const double length = squared_residual / curvature;
+    add_scaled(search_, length, change_);
+    add_scaled(product, -length, residual_);
+    const double before = squared_residual;
+    squared_residual = inner_product(residual_, residual_);
+    for (std::size_t i = 0; i < search_.size(); ++i) {
+      search_[i] = residual_[i] + squared_residual / before * search_[i];
+    }
+  }
+  for (std::size_t i = 0; i < step_.size(); ++i) {
+    step_[i] = roots_[i] * change_[i] - pulls_[i] / pull_sum_;
+  }
   return std::ranges::all_of(step_, [](double v) { return std::isfinite(v); });
 }
 

@@ -31,8 +31,17 @@ class MedianObjective {
   void weiszfeld_step(std::span<double> next) const noexcept;
 
   // After a look_from: finds the Newton step from there. False if there is none, because the look
-  // was from a row or the rows lie on a line.
+  // was from a row or the rows lie on a line. For up to kDirectRowsMax rows by Cholesky's
+  // factorisation, m^3 / 6 multiplications, for more by conjugate gradients, m^2 for each of the
+  // few iterations, and then only as exactly as the next step can use.
+  static constexpr std::size_t kDirectRowsMax = 64;
   bool find_newton_step();
+
+  // The two ways, for any number of rows; tests compare them. `residual_max` is relative to the
+  // residual of Weiszfeld's step, from which the iteration starts.
+  // Requires: a look_from a point that is not a row; for the direct one, a matrix of m x m numbers.
+  bool solve_directly(std::span<double> matrix);
+  bool solve_by_conjugate_gradients(double residual_max);
 
   // `point`, from which the step was found, plus `scale` times that step.
   void newton_step(std::span<const double> point, double scale,
@@ -40,15 +49,22 @@ class MedianObjective {
 
  private:
   void measure_pull() noexcept;
+  void find_roots() noexcept;
+  void multiply_by_hessian(std::span<const double> v, std::span<double> out) noexcept;
 
   const Gram& gram_;
   const kernels::Weights& weights_;
-  std::span<double> point_, gains_, distances_, pulls_, direction_, matrix_, step_;
-  std::span<double> roots_;  // T^(1/2) of the Newton step
+  std::span<double> point_, gains_, distances_, pulls_, direction_, step_;
+  std::span<double> pull_along_;  // the product of each row with the pull
+  std::span<double> roots_;       // T^(1/2) of the Newton step
+  std::span<double> along_;       // the product of each row with the point
+  std::span<double> residual_, search_, change_, scratch_;  // of the conjugate gradients
+  std::span<double> matrix_;                                // empty for many rows
   double value_ = 0.0;
-  double pull_sum_ = 0.0;     // sum of p_i / |y - x_i| over the rows not at y
-  double weight_here_ = 0.0;  // of the rows at y
-  double pull_length_ = 0.0;  // |sum of p_i (y - x_i) / |y - x_i|| over the rows not at y
+  double squared_norm_ = 0.0;  // of the point, after find_roots()
+  double pull_sum_ = 0.0;      // sum of p_i / |y - x_i| over the rows not at y
+  double weight_here_ = 0.0;   // of the rows at y
+  double pull_length_ = 0.0;   // |sum of p_i (y - x_i) / |y - x_i|| over the rows not at y
 };
 
 }  // namespace ballast::robust
