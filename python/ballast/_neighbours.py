@@ -74,6 +74,17 @@ def combine(vectors: Any, expression: Callable[[int], str]) -> Any:
     return aggregate(inner, vectors)
 
 
+def centred_clipping(vectors: Any, start: Any, radius: float, steps: int) -> Any:
+    """From `start`, None for zero, `steps` times by the mean of the clipped ways to the rows."""
+    if isinstance(vectors, Mixed):
+        rows, kind = np.asarray(vectors), vectors.vectors
+    else:
+        rows, kind = rows_as_numpy(vectors), vectors
+    origin = 0.0 if start is None else np.asarray(start, np.float32).reshape(-1)
+    rule = f"cclip(previous, {float(radius)!r}, steps={steps})"
+    return like(kind, origin + aggregate(rule, rows - origin))
+
+
 def buckets(vectors: Any, size: int, order: np.ndarray) -> List[Any]:
     """Means of `size` vectors each, in the order given; the last may be of fewer."""
     rows = rows_as_numpy(vectors)[order]

@@ -10,30 +10,48 @@ type. What differs from ByzFL 0.0.11, on purpose:
   origin; nu and T are accepted and not used.
 - Krum and MultiKrum score a row by its n - f - 2 nearest, as Blanchard et al. (2017) define it;
   ByzFL takes n - f - 1.
+- CAF and SMEA take the largest eigenvalue; ByzFL takes one step of the power method from a random
+  vector, so that its SMEA need not find the best set and its results differ from call to call.
+  ByzFL's CAF measures rows against one that has no weight left, and may then never end; with f = 0
+  it returns None. Here that row does not count, and f = 0 is the mean.
 - NNM(f)(vectors) is not computed until somebody looks: a rule takes it as part of its own work.
 """
 
-from typing import Any, List
+from typing import Any, List, Optional
 
 import numpy as np
 
 from ._errors import InvalidArgument
-from ._neighbours import Mixed, buckets, check_count, combine, like, rows_as_numpy, share
+from ._neighbours import (
+    Mixed,
+    buckets,
+    centred_clipping,
+    check_count,
+    combine,
+    like,
+    rows_as_numpy,
+    share,
+)
 
 __all__ = [
     "ALittleIsEnough",
     "Average",
     "Bucketing",
+    "CAF",
+    "CenteredClipping",
     "Gaussian",
     "GeometricMedian",
     "Inf",
     "InnerProductManipulation",
     "Krum",
     "MDA",
+    "Meamed",
     "Median",
     "Mimic",
+    "MoNNA",
     "MultiKrum",
     "NNM",
+    "SMEA",
     "SignFlipping",
     "TrMean",
 ]
@@ -101,6 +119,52 @@ class MDA(_Rule):
     """The mean of the n - f vectors of smallest diameter."""
 
     _name = "mda"
+
+
+class Meamed(_Rule):
+    """In each coordinate the mean of the n - f values nearest to the median."""
+
+    _name = "meamed"
+
+
+class SMEA(_Rule):
+    """The mean of the n - f vectors that spread least along their widest direction."""
+
+    _name = "smea"
+
+
+class CAF(_Rule):
+    """The mean after vectors far out along the widest direction lost weight, round by round."""
+
+    _name = "caf"
+
+
+class MoNNA(_Rule):
+    """The mean of the n - f vectors nearest to the one numbered idx."""
+
+    def __init__(self, f: int = 0, idx: int = 0) -> None:
+        super().__init__(f)
+        self.idx = check_count(idx, "idx")
+
+    def __call__(self, vectors: Any) -> Any:
+        if self.idx >= len(vectors):
+            raise InvalidArgument(
+                f"idx must be smaller than n, but got idx={self.idx} and n={len(vectors)}"
+            )
+        return combine(vectors, lambda n: f"monna({share(self.f, n)}, row={self.idx})")
+
+
+class CenteredClipping:
+    """Centred clipping, L steps from the result before, which is kept in m; zero at first."""
+
+    def __init__(self, m: Any = None, L: int = 1, tau: float = 100.0) -> None:
+        self.L = check_count(L, "L", 1)
+        self.tau = float(tau)
+        self.m: Optional[Any] = m
+
+    def __call__(self, vectors: Any) -> Any:
+        self.m = centred_clipping(vectors, self.m, self.tau, self.L)
+        return self.m
 
 
 class NNM:

@@ -5,9 +5,11 @@
 
 Gradients are a list of arrays or tensors of one shape; results are of their kind and type. What
 differs from ByzPy 0.1.4, on purpose: chunk_size and the like are accepted and not used, since the
-library divides the work itself; MultiKrum keeps n - f vectors, so that q must be that or be left
-out; GeometricMedian is always converged, to tol in its objective. The graph engine, actors and
-schedulers of ByzPy have no counterpart here.
+library divides the work itself; CAF takes the largest eigenvalue instead of power_iters steps
+towards it; CenteredClipping begins from the mean, the median or zero at each call; MultiKrum
+keeps n - f vectors, so that q must be that or be left out; GeometricMedian is always converged,
+to tol in its objective. The graph engine, actors and schedulers of ByzPy have no counterpart
+here.
 """
 
 from typing import Any, List, Optional
@@ -19,14 +21,20 @@ from ._neighbours import Mixed, buckets, check_count, combine, like, rows_as_num
 
 __all__ = [
     "Bucketing",
+    "CAF",
+    "CenteredClipping",
+    "ComparativeGradientElimination",
     "CoordinateWiseMedian",
     "CoordinateWiseTrimmedMean",
     "EmpireAttack",
     "GeometricMedian",
     "Krum",
+    "MeanOfMedians",
     "MinimumDiameterAveraging",
+    "MoNNA",
     "MultiKrum",
     "NearestNeighborMixing",
+    "SMEA",
     "SignFlipAttack",
 ]
 
@@ -77,6 +85,59 @@ class Krum(_Rule):
 
 class MinimumDiameterAveraging(_Rule):
     _name = "mda"
+
+
+class ComparativeGradientElimination(_Rule):
+    _name = "cge"
+
+
+class MeanOfMedians(_Rule):
+    _name = "meamed"
+
+
+class SMEA(_Rule):
+    _name = "smea"
+
+
+class CAF(_Rule):
+    _name = "caf"
+
+    def __init__(self, f: int, *, chunk_size: int = 256, power_iters: int = 3) -> None:
+        super().__init__(f)
+
+
+class MoNNA(_Rule):
+    def __init__(self, f: int, *, reference_index: int = 0, chunk_size: int = 32) -> None:
+        super().__init__(f)
+        self.reference_index = check_count(reference_index, "reference_index")
+
+    def aggregate(self, gradients: Any) -> Any:
+        if self.reference_index >= len(gradients):
+            raise InvalidArgument(
+                f"reference_index must be below {len(gradients)}, not {self.reference_index}"
+            )
+        row = self.reference_index
+        return combine(gradients, lambda n: f"monna({share(self.f, n)}, row={row})")
+
+
+class CenteredClipping:
+    def __init__(
+        self,
+        *,
+        c_tau: float,
+        M: int = 10,
+        eps: float = 1e-12,
+        init: str = "mean",
+        chunk_size: int = 32,
+    ) -> None:
+        starts = {"mean": "mean", "median": "cwmed", "zero": "previous"}
+        if init not in starts:
+            raise InvalidArgument("init must be one of {'mean','median','zero'}")
+        steps = check_count(M, "M", 1)
+        self.rule = f"cclip({starts[init]}, {float(c_tau)!r}, steps={steps})"
+
+    def aggregate(self, gradients: Any) -> Any:
+        return combine(gradients, lambda _: self.rule)
 
 
 class MultiKrum(_Rule):

@@ -25,7 +25,11 @@ EXPRESSIONS = {
     "bulyan": ["bulyan(0.1)"],
     "cge": ["cge(0.2)"],
     "monna": ["monna(0.2)", "monna(0.2, row=3)"],
+    "smea": ["smea(0.2)"],
+    "caf": ["caf(0.2)"],
+    "dnc": ["dnc(0.2)", "dnc(0.2, iterations=2, coordinates=100)"],
     "cclip": ["cclip(cwmed, 10)", "cclip(gm, 3, steps=2)"],
+    "previous": ["previous", "cclip(previous, 3, steps=2)"],
     "clip": ["clip(gm, 20)"],
     "arc": ["arc(cwtm(0.2), 0.2)"],
 }

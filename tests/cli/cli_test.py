@@ -211,7 +211,8 @@ class FormatTest(ProgramTest):
     def test_reference_device_agrees(self):
         arguments = self.folder / "rows.npy", self.folder / "w.npy"
         for rule in ("mean", "cwmed", "gm", "ctma(gm, 0.4)", "cwtm(0.3)", "krum(0.4)",
-                     "multikrum(0.4)", "mda(0.4)", "nnm(cwmed, 0.4)", "bucketing(cwmed, 2)"):
+                     "multikrum(0.4)", "mda(0.4)", "caf(0.4)", "dnc(0.4)", "nnm(cwmed, 0.4)",
+                     "bucketing(cwmed, 2)"):
             fast, fast_report = self.aggregate(rule, *arguments, "--device", "cpu")
             plain, plain_report = self.aggregate(rule, *arguments, "--device", "reference")
             np.testing.assert_allclose(fast, plain, rtol=1e-6, atol=1e-6, err_msg=rule)

@@ -45,6 +45,10 @@ class Observed {
 
   virtual const kernels::Backend& backend() const noexcept = 0;
 
+  // The result of the call before; null at the first one, and for rows that are seen only once. It
+  // may be the very vector that the result is written to.
+  virtual const kernels::Vector* previous() noexcept = 0;
+
   // Numbers the calls, for rules that draw random numbers.
   virtual std::uint64_t draw() const noexcept = 0;
 

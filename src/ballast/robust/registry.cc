@@ -18,7 +18,11 @@ namespace ballast::robust {
   RULE(Bulyan)              \
   RULE(Cge)                 \
   RULE(Monna)               \
+  RULE(Smea)                \
+  RULE(Caf)                 \
+  RULE(Dnc)                 \
   RULE(Cclip)               \
+  RULE(Previous)            \
   RULE(Clip)                \
   RULE(Arc)                 \
   RULE(Nnm)                 \

@@ -70,6 +70,13 @@ class RowTable final : private Observed {
   // Requires: dim values, or none.
   void set_centre(std::span<const float> centre);
 
+  // The last result where the rule begins from it (rules.h, previous), empty for other rules and
+  // before there is one: what later results depend on besides. In host memory, like row().
+  std::span<const float> previous_result() const;
+
+  // Requires: dim values, or none.
+  void set_previous_result(std::span<const float> values);
+
   // The rule's result over the rows that exist, never null: a vector of the table's backend, valid
   // until the table changes. An error if there are no rows, or more than the rule takes.
   Result<const kernels::Vector*> aggregate(std::uint64_t draw = 0);
@@ -98,6 +105,7 @@ class RowTable final : private Observed {
   void trimmed_mean(const kernels::Weights& weights, double trim, kernels::Vector& out) override;
   void mix(kernels::MatrixView coefficients, kernels::Table& out) override;
   const kernels::Backend& backend() const noexcept override { return *backend_; }
+  const kernels::Vector* previous() noexcept override;
   std::uint64_t draw() const noexcept override { return draw_; }
   Workspace& workspace() noexcept override { return workspace_; }
 
@@ -117,7 +125,9 @@ class RowTable final : private Observed {
   std::unique_ptr<kernels::Vector> result_;
   const kernels::Vector* newest_result_ = nullptr;  // result_ or what the table keeps; null: none
   mutable std::vector<std::vector<float>> read_back_;  // by number, where rows lie on a device
+  bool needs_previous_ = false;                        // the rule has asked for it
   mutable std::vector<float> centre_read_back_;
+  mutable std::vector<float> previous_read_back_;
   kernels::Weights weights_;
   Workspace workspace_;
   Report report_;

@@ -127,7 +127,8 @@ void expect_exact_continuation(const Setting& setting, std::uint64_t cut) {
 TEST(ServerState, ARestoredServerGoesOnBitForBitUnderEveryRule) {
   for (const char* rule :
        {"mean", "cwmed", "gm", "ctma(gm, 0.3)", "ctma(cwmed, 0.3)", "cwtm(0.2)", "krum(0.2)",
-        "multikrum(0.2)", "mda(0.2)", "nnm(cwmed, 0.2)", "bucketing(gm, 2)", "unweighted(gm)"}) {
+        "multikrum(0.2)", "mda(0.2)", "smea(0.2)", "caf(0.2)", "dnc(0.2, 2, 3)",
+        "cclip(previous, 1, steps=2)", "nnm(cwmed, 0.2)", "bucketing(gm, 2)", "unweighted(gm)"}) {
     for (const bool is_fast : {false, true}) {
       for (const float offset : {0.0f, 1.0e5f}) {
         expect_exact_continuation({.rule = rule, .is_fast = is_fast, .offset = offset}, 40);

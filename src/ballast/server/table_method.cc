@@ -23,6 +23,7 @@ constexpr const char* kCounts = "counts";
 constexpr const char* kKept = "kept";
 constexpr const char* kRevisions = "revisions";  // of the method, then of each row
 constexpr const char* kCentre = "centre";
+constexpr const char* kPrevious = "previous";  // the last direction, where the rule begins from it
 
 std::string row_name(std::size_t worker) { return fmt::format("row-{}", worker); }
 
@@ -168,6 +169,8 @@ MethodStateView TableMethod::state() const {
     view.numbers.back().values.push_back(static_cast<double>(revision));
   }
   if (!table_.centre().empty()) view.vectors.push_back({kCentre, revision_, table_.centre()});
+  const std::span<const float> previous = table_.previous_result();
+  if (!previous.empty()) view.vectors.push_back({kPrevious, revision_, previous});
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     if (table_.has(i)) view.vectors.push_back({row_name(i), revisions_[i], table_.row(i)});
   }
@@ -187,6 +190,7 @@ Status TableMethod::check(MethodState& state,
         fmt::format("the state is not one of a table with at most {} rows", counts_.size()));
   }
   std::size_t vectors = state.find_vector(kCentre) != nullptr ? 1 : 0;
+  vectors += state.find_vector(kPrevious) != nullptr ? 1 : 0;
   for (std::size_t i = 0; i < counts->values.size(); ++i) {
     const double count = counts->values[i];
     const NamedVector* const row = state.find_vector(row_name(i));
@@ -229,6 +233,9 @@ Status TableMethod::restore(MethodState state, std::span<const std::uint64_t> li
   const NamedVector* const centre = state.find_vector(kCentre);
   table_.set_centre(centre != nullptr ? std::span<const float>(centre->values)
                                       : std::span<const float>());
+  const NamedVector* const previous = state.find_vector(kPrevious);
+  table_.set_previous_result(previous != nullptr ? std::span<const float>(previous->values)
+                                                 : std::span<const float>());
   weigh();
   return {};
 }

@@ -8,10 +8,11 @@ namespace ballast::robust {
 
 class FreshRows final : public Observed {
  public:
-  // The table, the backend and the workspace outlive this object.
+  // The table, the backend and the workspace outlive this object. `previous` is for rows that a
+  // rule made of others, whose call before has a result.
   FreshRows(const kernels::Table& table, const kernels::Backend& backend, Workspace& workspace,
-            std::uint64_t draw) noexcept
-      : table_(table), backend_(backend), workspace_(workspace), draw_(draw) {}
+            std::uint64_t draw, const kernels::Vector* previous = nullptr) noexcept
+      : table_(table), backend_(backend), workspace_(workspace), draw_(draw), previous_(previous) {}
 
   std::size_t row_count() const noexcept override { return table_.row_count(); }
   std::size_t dim() const noexcept override { return table_.dim(); }
@@ -23,6 +24,7 @@ class FreshRows final : public Observed {
   void trimmed_mean(const kernels::Weights& weights, double trim, kernels::Vector& out) override;
   void mix(kernels::MatrixView coefficients, kernels::Table& out) override;
   const kernels::Backend& backend() const noexcept override { return backend_; }
+  const kernels::Vector* previous() noexcept override { return previous_; }
   std::uint64_t draw() const noexcept override { return draw_; }
   Workspace& workspace() noexcept override { return workspace_; }
 
@@ -31,6 +33,7 @@ class FreshRows final : public Observed {
   const kernels::Backend& backend_;
   Workspace& workspace_;
   std::uint64_t draw_;
+  const kernels::Vector* previous_;
   std::span<double> products_;  // empty until asked for
 };
 

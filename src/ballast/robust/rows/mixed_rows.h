@@ -28,6 +28,7 @@ class MixedRows final : public Observed {
   void trimmed_mean(const kernels::Weights& weights, double trim, kernels::Vector& out) override;
   void mix(kernels::MatrixView coefficients, kernels::Table& out) override;
   const kernels::Backend& backend() const noexcept override { return original_.backend(); }
+  const kernels::Vector* previous() noexcept override { return original_.previous(); }
   std::uint64_t draw() const noexcept override { return original_.draw(); }
   Workspace& workspace() noexcept override { return original_.workspace(); }
 

@@ -107,6 +107,27 @@ void RowTable::set_centre(std::span<const float> centre) {
   for (Slot& slot : slots_) slot.has_products = false;
 }
 
+const kernels::Vector* RowTable::previous() noexcept {
+  needs_previous_ = true;
+  return newest_result_;
+}
+
+std::span<const float> RowTable::previous_result() const {
+  if (!needs_previous_ || newest_result_ == nullptr) return {};
+  const std::span<const float> in_host = newest_result_->host_view();
+  if (!in_host.empty()) return in_host;
+  previous_read_back_.resize(dim_);
+  newest_result_->read(previous_read_back_);
+  return previous_read_back_;
+}
+
+void RowTable::set_previous_result(std::span<const float> values) {
+  BALLAST_CHECK(values.empty() || values.size() == dim_, "the result has the wrong size");
+  needs_previous_ = !values.empty();
+  newest_result_ = values.empty() ? nullptr : result_.get();
+  if (!values.empty()) result_->write(values);
+}
+
 std::size_t RowTable::index_of(std::size_t row) const noexcept {
   return static_cast<std::size_t>(std::ranges::lower_bound(filled_, row) - filled_.begin());
 }

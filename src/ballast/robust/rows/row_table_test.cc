@@ -17,9 +17,9 @@ namespace ballast::robust {
 namespace {
 
 constexpr const char* kExactRules[] = {"cwmed", "unweighted(cwmed)", "cwtm(0.2)", "mean"};
-constexpr const char* kCloseRules[] = {"gm",           "ctma(gm, 0.4)",   "ctma(cwmed, 0.3)",
-                                       "nnm(gm, 0.2)", "nnm(cwmed, 0.2)", "krum(0.2)",
-                                       "mda(0.3)",     "bucketing(gm, 2)"};
+constexpr const char* kCloseRules[] = {
+    "gm",        "ctma(gm, 0.4)", "ctma(cwmed, 0.3)", "nnm(gm, 0.2)", "nnm(cwmed, 0.2)",
+    "krum(0.2)", "mda(0.3)",      "bucketing(gm, 2)", "caf(0.2)",     "smea(0.2)"};
 
 bool is_exact(std::string_view text) {
   return std::find(std::begin(kExactRules), std::end(kExactRules), text) != std::end(kExactRules);
@@ -267,6 +267,27 @@ TEST_P(RowTableTest, LeavesItsRowsOnADevice) {
   EXPECT_TRUE(std::ranges::equal(there.centre(), here.centre()));
 }
 
+// Rules without a primitive for their work read rows back, or begin from what lies on the device.
+TEST(RowTable, OtherRulesAgreeOnADeviceAsWell) {
+  constexpr std::size_t kRows = 7, kDim = 30;
+  for (const char* text : {"dnc(0.2)", "dnc(0.1, iterations=3, coordinates=5)", "meamed(0.2)",
+                           "bulyan(0.1)", "cclip(previous, 1, steps=2)"}) {
+    SCOPED_TRACE(text);
+    RowTable there(rule(text), std::make_shared<const kernels::DeviceBackend>(), kRows, kDim);
+    RowTable here(rule(text), kernels::make_reference_backend(), kRows, kDim);
+    Rng rng(8);
+    for (std::size_t step = 0; step < 40; ++step) {
+      const std::vector<float> values = normal_row(kDim, rng);
+      ASSERT_TRUE(there.put(step % kRows, values, 1.0 + static_cast<double>(step)));
+      ASSERT_TRUE(here.put(step % kRows, values, 1.0 + static_cast<double>(step)));
+      const auto on_device = there.aggregate(step), on_host = here.aggregate(step);
+      ASSERT_TRUE(on_device && on_host);
+      ASSERT_EQ(kernels::values_of(**on_device), kernels::values_of(**on_host));
+      EXPECT_TRUE(std::ranges::equal(there.previous_result(), here.previous_result()));
+    }
+  }
+}
+
 TEST(RowTable, RefusesWhatIsWrongAndStaysAsItWas) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const char* text : {"cwmed", "gm"}) {
@@ -388,6 +409,61 @@ TEST(RowTable, TakesTheMostExtremeWeights) {
   twins.put(1, {3.0f, 4.0f}, std::numeric_limits<double>::max());
   twins.put(2, {5.0f, 6.0f}, std::numeric_limits<double>::denorm_min());
   twins.expect_equal();
+}
+
+// Centred clipping as its paper has it, from the result before and from zero at first.
+brute_force::Vector clipped_from(brute_force::Vector v, const brute_force::Table& rows,
+                                 const brute_force::Vector& weights, double radius) {
+  brute_force::Vector next = v;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double distance = brute_force::distance(rows[i], v);
+    const double part = weights[i] / brute_force::sum(weights) * std::min(1.0, radius / distance);
+    for (std::size_t j = 0; j < v.size(); ++j) next[j] += part * (rows[i][j] - v[j]);
+  }
+  return next;
+}
+
+TEST(RowTable, BeginsFromTheResultBefore) {
+  constexpr std::size_t kRows = 5, kDim = 7;
+  RowTable table(rule("cclip(previous, 0.5)"), kernels::make_cpu_backend(1), kRows, kDim);
+  RowTable one_row_clipped(rule("clip(cclip(previous, 0.5), 1e9)"), kernels::make_cpu_backend(1),
+                           kRows, kDim);
+  Case given{.rows = {}, .weights = {}};
+  brute_force::Vector v(kDim, 0.0);
+  EXPECT_TRUE(table.previous_result().empty());
+  for (std::uint64_t update = 0; update < 60; ++update) {
+    const std::size_t row = update % kRows;
+    if (update < kRows) given.rows.emplace_back(), given.weights.push_back(0.0);
+    given.rows[row] = draw_normal(1, kDim, update).rows[0];
+    given.weights[row] += 1.0;
+    const std::vector<float> values(given.rows[row].begin(), given.rows[row].end());
+    ASSERT_TRUE(table.put(row, values, given.weights[row]).has_value());
+    ASSERT_TRUE(one_row_clipped.put(row, values, given.weights[row]).has_value());
+    v = clipped_from(v, given.rows, given.weights, 0.5);
+    const std::vector<float> result = kernels::values_of(**table.aggregate());
+    expect_near({result.begin(), result.end()}, v, 1e-5);
+    EXPECT_EQ(kernels::values_of(**one_row_clipped.aggregate()), result);
+    const std::span<const float> kept = table.previous_result();
+    EXPECT_EQ(std::vector<float>(kept.begin(), kept.end()), result);
+  }
+}
+
+TEST(RowTable, GoesOnFromAResultThatItIsGiven) {
+  const std::vector<float> row = {4.0f, 0.0f}, before = {1.0f, 0.0f};
+  RowTable table(rule("cclip(previous, 1)"), kernels::make_cpu_backend(1), 1, 2);
+  ASSERT_TRUE(table.put(0, row, 1.0).has_value());
+  table.set_previous_result(before);
+  EXPECT_EQ(kernels::values_of(**table.aggregate()), (std::vector<float>{2.0f, 0.0f}));
+  EXPECT_EQ(kernels::values_of(**table.aggregate()), (std::vector<float>{3.0f, 0.0f}));
+  table.set_previous_result({});
+  EXPECT_EQ(kernels::values_of(**table.aggregate()), (std::vector<float>{1.0f, 0.0f}));
+}
+
+TEST(RowTable, KeepsNoResultForRulesThatDoNotBeginFromIt) {
+  RowTable table(rule("gm"), kernels::make_cpu_backend(1), 1, 1);
+  ASSERT_TRUE(table.put(0, std::vector<float>{1.0f}, 1.0).has_value());
+  ASSERT_TRUE(table.aggregate().has_value());
+  EXPECT_TRUE(table.previous_result().empty());
 }
 
 // By hand: the median of (3, 4), (0, 0) and (6, 8) is (3, 4).

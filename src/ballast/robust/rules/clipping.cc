@@ -33,7 +33,7 @@ const kernels::Vector& aggregate_clipped(const Rule& base, Observed& observed,
   if (!is_any_longer) return base.aggregate(observed, weights, out, report);
   kernels::Table& clipped = workspace.take_table(observed.backend(), observed.dim());
   observed.mix({matrix, m}, clipped);
-  FreshRows rows(clipped, observed.backend(), workspace, observed.draw());
+  FreshRows rows(clipped, observed.backend(), workspace, observed.draw(), observed.previous());
   return base.aggregate(rows, weights, out, report);
 }
 
@@ -161,6 +161,19 @@ class CentredClipping final : public Rule {
   std::size_t steps_;
 };
 
+class Previous final : public Rule {
+ public:
+  std::string text() const override { return "previous"; }
+  bool is_combination() const noexcept override { return false; }
+
+  const kernels::Vector& aggregate(Observed& observed, const kernels::Weights&,
+                                   kernels::Vector& out, Report&) const override {
+    if (const kernels::Vector* const previous = observed.previous()) return *previous;
+    out.write(observed.workspace().take<float>(observed.dim(), 0.0f));
+    return out;
+  }
+};
+
 constexpr auto kRadiusParameter =
     expression::Parameter::number("radius", "the length beyond which vectors are shortened")
         .from(1e-30)
@@ -188,6 +201,14 @@ RulePointer make_arc(RulePointer base, double lambda) {
 RulePointer make_cclip(RulePointer base, double radius, std::size_t steps) {
   return std::make_unique<CentredClipping>(std::move(base), radius, steps);
 }
+
+RulePointer make_previous() { return std::make_unique<Previous>(); }
+
+extern constinit const RuleItem kPreviousRule = {
+    {.name = "previous",
+     .help = "the table's result before, zero at first: the start of stateful centred clipping",
+     .paper = "Karimireddy et al. 2021"},
+    [](const expression::Arguments&) -> Result<RulePointer> { return make_previous(); }};
 
 extern constinit const RuleItem kClipRule = {
     {.name = "clip",

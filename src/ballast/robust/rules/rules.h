@@ -139,13 +139,67 @@ RulePointer make_cge(double lambda);
 // Requires: 0 <= lambda < 1/2.
 RulePointer make_monna(double lambda, std::size_t row);
 
+// smea(LAMBDA): smallest maximum eigenvalue averaging (Allouah et al. 2023b), in weighted form.
+//
+// The scatter of a set of rows is sum_i s_i (x_i - mu)(x_i - mu)^T over its rows, mu their mean by
+// weight. Among the sets of whole rows that hold at least 1 - LAMBDA of the weight take one whose
+// scatter has the smallest largest eigenvalue, and average it by weight. With m equal weights and
+// LAMBDA = f / m these are sets of m - f rows, all of one size, so that the covariance of the
+// original and the scatter order them alike. Of sets that differ by less than 1e-9 of that
+// eigenvalue the one found first is taken.
+//
+// The search is exact: it grows sets row by row as long as their eigenvalue is below the best one
+// found, in the worst case through most of 2^m sets, so the rule takes at most kSmeaRowsMax rows
+// and refuses more.
+inline constexpr std::size_t kSmeaRowsMax = 20;
+
+// Requires: 0 <= lambda < 1/2.
+RulePointer make_smea(double lambda);
+
+// caf(LAMBDA): the covariance-bound agnostic filter (Allouah et al. 2025b), in weighted form.
+//
+// Every row begins with the factor c_i = 1. In each round: mu and Sigma are mean and covariance of
+// the rows by c_i s_i; tau_i is the squared length of x_i - mu along the eigenvector of the largest
+// eigenvalue of Sigma; c_i *= 1 - tau_i / tau_max, tau_max being the largest of the rows that still
+// have a factor, which thus loses it. Rounds go on while the sum of c_i s_i exceeds
+// (1 - 2 LAMBDA) W. The result is the mu of the round whose largest eigenvalue was smallest, the
+// first of equal ones; with LAMBDA = 0 it is the mean.
+//
+// Requires: 0 <= lambda < 1/2.
+RulePointer make_caf(double lambda);
+
+// dnc(LAMBDA): divide and conquer (Shejwalkar and Houmansadr 2021), in weighted form.
+//
+// In each iteration draw some coordinates; with mu the mean by weight of the rows cut down to them,
+// the score of row i is the squared length of x_i - mu along the direction in which these rows, by
+// weight, spread most. Keep the rows of smallest score (ties by row number; scores that differ by
+// 1e-12 of the largest tie) up to weight 1 - filter * LAMBDA of the total, the last in part. The
+// result is the mean by weight of what all iterations kept, of a row the smallest fraction; if they
+// have nothing in common, by the mean fraction. With equal weights and LAMBDA = f / m this is the
+// original. The coordinates are a function of (seed, draw), all of them where there are not more.
+struct DncOptions {
+  double lambda = 0.0;
+  std::size_t iterations = 1;
+  std::size_t coordinates = 10000;
+  double filter = 1.0;
+  std::uint64_t seed = 0;
+};
+
+// Requires: 0 <= lambda < 1/2, iterations >= 1, coordinates >= 1, 0 <= filter <= 2.
+RulePointer make_dnc(const DncOptions& options);
+
 // cclip(BASE, RADIUS, steps=N): centred clipping (Karimireddy et al. 2021), in weighted form.
 //
 // From v = BASE(rows), N times: v += sum_i s_i / W (x_i - v) min(1, RADIUS / |x_i - v|). The paper
-// starts at the result before, zero at first; a rule keeps nothing, so here a rule gives the start.
+// starts at the result before, zero at first: cclip(previous, RADIUS). Any other rule may give the
+// start as well.
 //
 // Requires: radius > 0, steps >= 1.
 RulePointer make_cclip(RulePointer base, double radius, std::size_t steps);
+
+// previous: the result of the call before over the same table, zero at first. By itself it stays
+// zero; it is the start of the stateful form of cclip.
+RulePointer make_previous();
 
 // clip(BASE, RADIUS): BASE on the rows x_i min(1, RADIUS / |x_i|), with the old weights.
 //
