@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 import numpy as np
 
 from . import _core
-from ._arrays import Restore, rows_of, vector_of, view_of, weights_of
+from ._arrays import Restore, is_floating, rows_of, vector_of, view_of, weights_of
 from ._errors import InvalidArgument
 
 _DRAW_MAX = 2**64
@@ -260,7 +260,7 @@ def aggregate_named(
     for i, state in enumerate(states):
         if list(state) != list(first):
             raise InvalidArgument(f"row {i} does not have the names of row 0 in the same order")
-    floating = [name for name in first if _is_floating(first[name])]
+    floating = [name for name in first if _takes_part(name, first[name])]
     if not floating:
         raise InvalidArgument("there are no floating-point tensors")
     views = [[view_of(state[name])[0] for name in floating] for state in states]
@@ -281,10 +281,15 @@ def aggregate_named(
     return (result, report) if return_report else result
 
 
-def _is_floating(value: Any) -> bool:
+def _takes_part(name: str, value: Any) -> bool:
+    """Whether it is aggregated: floating-point tensors are, whole numbers are not."""
     dtype = getattr(value, "dtype", None)
     if dtype is None:
-        return False
-    if hasattr(dtype, "is_floating_point"):
-        return bool(dtype.is_floating_point)
-    return np.dtype(dtype).kind == "f"
+        raise InvalidArgument(f"{name} is a {type(value).__name__}, not an array or a tensor")
+    if hasattr(dtype, "is_floating_point"):  # PyTorch's
+        is_complex, floats = dtype.is_complex, bool(dtype.is_floating_point)
+    else:
+        is_complex, floats = np.dtype(dtype).kind == "c", is_floating(np.dtype(dtype))
+    if is_complex:
+        raise InvalidArgument(f"{name} holds complex numbers, which no rule takes")
+    return floats
