@@ -1,6 +1,7 @@
 """Rules: the same bits as the program's, any kind of array, no copy, and errors that teach."""
 
 import array
+import collections
 import resource
 import subprocess
 
@@ -245,13 +246,29 @@ def test_named_tensors_come_back_named():
         assert value.dtype == states[0][name].dtype and value.shape == states[0][name].shape
     stacked = torch.stack([state["0.weight"] for state in states])
     assert torch.equal(result["0.weight"], stacked.median(dim=0).values)
-    for odd in (np.ones(2, complex), torch.ones(2, dtype=torch.complex64), [1.0, 2.0]):
-        with pytest.raises(ValueError, match="a holds complex|a is a list"):
+    for odd in (np.ones(2, complex), torch.ones(2, dtype=torch.complex64), "x"):
+        with pytest.raises(ValueError, match="a holds complex|a is a str"):
             ballast.aggregate_named("mean", [{"a": odd, "b": np.ones(2)}] * 2)
     with pytest.raises(ValueError, match="names of row 0"):
         ballast.aggregate_named("mean", [{"a": np.ones(2)}, {"b": np.ones(2)}])
     with pytest.raises(ValueError, match="shape"):
         ballast.aggregate_named("mean", [{"a": np.ones(2)}, {"a": np.ones(3)}])
+
+
+def test_a_tree_of_tensors_comes_back_as_it_was(rng):
+    Layer = collections.namedtuple("Layer", "weight bias")
+    rows = rng.standard_normal((5, 3, 4), dtype=np.float32)
+    states = [{"layers": [Layer(row, row[0]), (row[1],)], "n": np.array(i)} for i, row in enumerate(rows)]
+    result, report = ballast.aggregate_named("cwmed", states, return_report=True)
+    median = np.median(rows, axis=0)
+    layer, (last,) = result["layers"]
+    assert isinstance(layer, Layer) and (layer.weight == median).all()
+    assert (layer.bias == median[0]).all() and (last == median[1]).all()
+    assert result["n"] == 0 and len(report.kept) == 5
+    with pytest.raises(ValueError, match="two tensors are named a.b"):
+        ballast.aggregate_named("mean", [{"a.b": np.ones(1), "a": {"b": np.ones(1)}}])
+    with pytest.raises(ValueError, match="names of row 0"):
+        ballast.aggregate_named("mean", [{"a": [np.ones(1)]}, {"a": np.ones(1)}])
 
 
 @pytest.mark.parametrize("expression", ALL)
