@@ -258,7 +258,9 @@ def test_named_tensors_come_back_named():
 def test_a_tree_of_tensors_comes_back_as_it_was(rng):
     Layer = collections.namedtuple("Layer", "weight bias")
     rows = rng.standard_normal((5, 3, 4), dtype=np.float32)
-    states = [{"layers": [Layer(row, row[0]), (row[1],)], "n": np.array(i)} for i, row in enumerate(rows)]
+    states = [
+        {"layers": [Layer(row, row[0]), (row[1],)], "n": np.array(i)} for i, row in enumerate(rows)
+    ]
     result, report = ballast.aggregate_named("cwmed", states, return_report=True)
     median = np.median(rows, axis=0)
     layer, (last,) = result["layers"]

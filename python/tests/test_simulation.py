@@ -91,7 +91,7 @@ def test_a_history_is_a_table(files):
     assert history.accuracy == history["test_accuracy"][-1]
     assert "accuracy" in repr(history) and history.parameters.size > 0
     with pytest.raises(AttributeError, match="neither"):
-        history.nothing
+        getattr(history, "nothing")  # noqa: B009
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     axes = history.plot()
