@@ -21,12 +21,12 @@ from ._errors import (
     Unsupported,
 )
 from ._history import History
+from ._named import aggregate_named
 from ._rules import (
     Entry,
     Report,
     Table,
     aggregate,
-    aggregate_named,
     attacks,
     canonical,
     names,

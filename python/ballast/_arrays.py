@@ -51,21 +51,45 @@ def _view_of_torch(tensor: Any) -> Tuple[Array, Restore]:
     return view, restore
 
 
+_HOST = (1, 3, 11)  # DLPack's numbers of host memory: plain, pinned by CUDA, pinned by ROCm
+
+
 def _view_of_foreign(value: Any) -> Tuple[Array, Restore]:
     """Anything with DLPack, or else with the buffer protocol or NumPy's own."""
     if isinstance(value, (memoryview, bytes, bytearray)) or not hasattr(value, "__dlpack__"):
-        return np.asarray(value), lambda result: result
+        return np.asarray(value), _same
+    kind = type(value).__name__
+    if hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] not in _HOST:
+        raise Unsupported(
+            f"the rows, of type {kind}, are in the memory of a device, but this build aggregates "
+            "in host memory; bring them there first"
+        )
     try:
         view = np.from_dlpack(value)
     except (RuntimeError, BufferError, TypeError) as error:
-        raise Unsupported(
-            f"the rows of type {type(value).__name__} cannot be read in host memory ({error}); "
-            "bring them there first"
-        ) from error
+        if not hasattr(value, "__array__"):
+            raise Unsupported(
+                f"the rows of type {kind} cannot be read in host memory ({error}); "
+                "bring them there first"
+            ) from error
+        view = np.asarray(value)  # types that NumPy's DLPack does not have, such as bfloat16
     namespace = getattr(value, "__array_namespace__", None)
     if namespace is None:
-        return view, lambda result: result
-    return view, namespace().asarray
+        return view, _same
+
+    def restore(result: Array) -> Any:
+        try:
+            return namespace().asarray(result, device=value.device)
+        except (AttributeError, TypeError):  # not every framework names its devices
+            return namespace().asarray(result)
+
+    return view, restore
+
+
+def is_floating(dtype: Any) -> bool:
+    """Also of types that NumPy does not know itself, whose kind is that of raw bytes."""
+    name: str = dtype.name
+    return dtype.kind == "f" or name.startswith(("bfloat", "float"))
 
 
 def view_of(value: Any, row: Optional[int] = None) -> Tuple[Array, Restore]:
@@ -74,6 +98,8 @@ def view_of(value: Any, row: Optional[int] = None) -> Tuple[Array, Restore]:
     restore: Restore
     if type(value) is np.ndarray:
         view, restore = value, _same
+    elif isinstance(value, np.ndarray):
+        view, restore = np.asarray(value), _same
     elif is_torch(value):
         view, restore = _view_of_torch(value)
     else:
@@ -88,14 +114,14 @@ def _same(result: Array) -> Array:
 
 
 def _to_float32(view: Array, restore: Restore, row: Optional[int]) -> Tuple[Array, Restore]:
-    if view.dtype == object or view.dtype.kind not in "fiu":
-        raise InvalidArgument(
-            f"the elements are {view.dtype}, but rows must be floating-point numbers"
-        )
     if view.dtype.kind in "iu":
         raise InvalidArgument(
             f"the elements are {view.dtype}, whole numbers; say what you mean with "
             ".astype('float32')"
+        )
+    if not is_floating(view.dtype):
+        raise InvalidArgument(
+            f"the elements are {view.dtype}, but rows must be floating-point numbers"
         )
     dtype = view.dtype
     with np.errstate(over="ignore"):

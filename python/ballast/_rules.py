@@ -1,7 +1,7 @@
 """Rules on arrays, and the table of a server."""
 
 import json
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -53,8 +53,8 @@ def _parameter_line(parameter: Mapping[str, Any]) -> str:
 
 
 def names(kind: str) -> List[Entry]:
-    """Everything of a kind that can be named: "rules", "attacks", "weights", "arrivals",
-    "compute-times", "models" or "optimizers", as `ballast list` prints it."""
+    """Everything of a kind that can be named: "rules", "attacks", "methods", "weights",
+    "arrivals", "compute-times", "models" or "optimizers", as `ballast list` prints it."""
     entries = []
     for line in _core.catalogue(kind).splitlines():
         known = json.loads(line)
@@ -238,53 +238,3 @@ class Table:
 
 def _as_is(result: Any) -> Any:
     return result
-
-
-def aggregate_named(
-    expression: str,
-    states: Sequence[Mapping[str, Any]],
-    weights: Any = None,
-    return_report: bool = False,
-    **options: Any,
-) -> Union[Dict[str, Any], Tuple[Dict[str, Any], Report]]:
-    """aggregate() for named tensors, such as the state_dict() of PyTorch: as many dictionaries as
-    rows, with the same names and shapes, in; one dictionary out.
-
-    All tensors of a dictionary make one row, so that a rule judges a worker as a whole. Tensors of
-    whole numbers (BatchNorm's num_batches_tracked) have no part in it; the result has those of the
-    first dictionary. The rows are joined, which takes one copy.
-    """
-    if not states:
-        raise InvalidArgument("there is nothing to aggregate: no rows, or rows of length 0")
-    first = states[0]
-    for i, state in enumerate(states):
-        if list(state) != list(first):
-            raise InvalidArgument(f"row {i} does not have the names of row 0 in the same order")
-    floating = [name for name in first if _is_floating(first[name])]
-    if not floating:
-        raise InvalidArgument("there are no floating-point tensors")
-    views = [[view_of(state[name])[0] for name in floating] for state in states]
-    for i, row in enumerate(views):
-        for name, view, expected in zip(floating, row, views[0]):
-            if view.shape != expected.shape:
-                raise InvalidArgument(
-                    f"{name} has the shape {expected.shape} in row 0 but {view.shape} in row {i}"
-                )
-    joined = [np.concatenate([view.reshape(-1) for view in row]) for row in views]
-    flat, report = aggregate(expression, joined, weights, True, **options)
-    result = dict(first)
-    start = 0
-    for name, view in zip(floating, views[0]):
-        part = flat[start : start + view.size].reshape(view.shape).copy()
-        result[name] = view_of(first[name])[1](part)
-        start += view.size
-    return (result, report) if return_report else result
-
-
-def _is_floating(value: Any) -> bool:
-    dtype = getattr(value, "dtype", None)
-    if dtype is None:
-        return False
-    if hasattr(dtype, "is_floating_point"):
-        return bool(dtype.is_floating_point)
-    return np.dtype(dtype).kind == "f"

@@ -10,40 +10,61 @@ type. What differs from ByzFL 0.0.11, on purpose:
   origin; nu and T are accepted and not used.
 - Krum and MultiKrum score a row by its n - f - 2 nearest, as Blanchard et al. (2017) define it;
   ByzFL takes n - f - 1.
+- Pre-aggregators (NNM, Clipping, ARC) leave the given vectors as they are, and are not computed
+  until somebody looks: a rule takes them as part of its own work. ByzFL's Clipping and ARC change
+  the caller's vectors.
+- Median of an even number of tensors is the middle of the two, as it is for arrays; ByzFL's is then
+  the lower one.
 - CAF and SMEA take the largest eigenvalue; ByzFL takes one step of the power method from a random
   vector, so that its SMEA need not find the best set and its results differ from call to call.
   ByzFL's CAF measures rows against one that has no weight left, and may then never end; with f = 0
   it returns None. Here that row does not count, and f = 0 is the mean.
-- NNM(f)(vectors) is not computed until somebody looks: a rule takes it as part of its own work.
 """
 
-from typing import Any, List, Optional
+from typing import Any, Callable, List, Optional, Sequence
 
 import numpy as np
 
+from ._byzfl_attacks import (
+    ALittleIsEnough,
+    Gaussian,
+    Inf,
+    InnerProductManipulation,
+    LabelFlipping,
+    Mimic,
+    OptimalAttack,
+    SignFlipping,
+)
 from ._errors import InvalidArgument
 from ._neighbours import (
-    Mixed,
+    Prepared,
     buckets,
-    centred_clipping,
     check_count,
+    check_length,
+    clipped,
+    clipped_adaptively,
+    clipped_around,
     combine,
     like,
+    mixed,
     rows_as_numpy,
     share,
 )
 
 __all__ = [
     "ALittleIsEnough",
+    "ARC",
     "Average",
     "Bucketing",
     "CAF",
     "CenteredClipping",
+    "Clipping",
     "Gaussian",
     "GeometricMedian",
     "Inf",
     "InnerProductManipulation",
     "Krum",
+    "LabelFlipping",
     "MDA",
     "Meamed",
     "Median",
@@ -51,6 +72,8 @@ __all__ = [
     "MoNNA",
     "MultiKrum",
     "NNM",
+    "Optimal_ALittleIsEnough",
+    "Optimal_InnerProductManipulation",
     "SMEA",
     "SignFlipping",
     "TrMean",
@@ -140,7 +163,7 @@ class CAF(_Rule):
 
 
 class MoNNA(_Rule):
-    """The mean of the n - f vectors nearest to the one numbered idx."""
+    """The mean of the n - f vectors nearest to the vector number idx, which is trusted."""
 
     def __init__(self, f: int = 0, idx: int = 0) -> None:
         super().__init__(f)
@@ -155,15 +178,18 @@ class MoNNA(_Rule):
 
 
 class CenteredClipping:
-    """Centred clipping, L steps from the result before, which is kept in m; zero at first."""
+    """From m, L times by the mean of the ways to the vectors, each at most tau long. It remembers
+    its result, from which the next call begins; m=None: from 0."""
 
     def __init__(self, m: Any = None, L: int = 1, tau: float = 100.0) -> None:
-        self.L = check_count(L, "L", 1)
-        self.tau = float(tau)
-        self.m: Optional[Any] = m
+        self.m = m
+        self.L = check_count(L, "L")
+        self.tau = check_length(tau, "tau")
 
     def __call__(self, vectors: Any) -> Any:
-        self.m = centred_clipping(vectors, self.m, self.tau, self.L)
+        rows = rows_as_numpy(vectors)
+        start = np.zeros(rows.shape[1]) if self.m is None else np.asarray(self.m)
+        self.m = like(vectors, clipped_around(rows, start, self.tau, self.L))
         return self.m
 
 
@@ -173,9 +199,28 @@ class NNM:
     def __init__(self, f: int = 0) -> None:
         self.f = check_count(f, "f")
 
-    def __call__(self, vectors: Any) -> Mixed:
-        share(self.f, len(vectors))
-        return Mixed(vectors, self.f)
+    def __call__(self, vectors: Any) -> Prepared:
+        return mixed(vectors, self.f)
+
+
+class Clipping:
+    """Vectors longer than c are shortened to it."""
+
+    def __init__(self, c: float = 2.0) -> None:
+        self.c = check_length(c, "c")
+
+    def __call__(self, vectors: Any) -> Prepared:
+        return clipped(vectors, self.c)
+
+
+class ARC:
+    """The longest 2f(n - f)/n vectors are shortened to the length of the next."""
+
+    def __init__(self, f: int = 0) -> None:
+        self.f = check_count(f, "f")
+
+    def __call__(self, vectors: Any) -> Prepared:
+        return clipped_adaptively(vectors, self.f)
 
 
 class Bucketing:
@@ -188,69 +233,29 @@ class Bucketing:
         return buckets(vectors, self.s, np.random.permutation(len(vectors)))
 
 
-def _mean(vectors: Any) -> np.ndarray:
-    mean: np.ndarray = rows_as_numpy(vectors).mean(0, dtype=np.float64)
-    return mean
+class _Optimal(OptimalAttack):
+    def __init__(
+        self,
+        agg: Optional[Callable[[Any], Any]] = None,
+        pre_agg_list: Optional[Sequence[Callable[[Any], Any]]] = None,
+        f: int = 1,
+        evals: int = 20,
+        start: float = 0.0,
+        delta: float = 10.0,
+        ratio: float = 0.8,
+    ) -> None:
+        agg = Average() if agg is None else agg
+        pre_agg_list = [Clipping()] if pre_agg_list is None else pre_agg_list
+        super().__init__(agg, pre_agg_list, f, evals, start, delta, ratio)
 
 
-class SignFlipping:
-    """The honest mean, reversed."""
+class Optimal_InnerProductManipulation(_Optimal):
+    """InnerProductManipulation with the worst tau against agg after pre_agg_list, f times over."""
 
-    def __call__(self, honest_vectors: Any) -> Any:
-        return like(honest_vectors, -_mean(honest_vectors))
-
-
-class InnerProductManipulation:
-    """-tau times the honest mean."""
-
-    def __init__(self, tau: float = 2.0) -> None:
-        self.tau = float(tau)
-
-    def __call__(self, honest_vectors: Any) -> Any:
-        return like(honest_vectors, -self.tau * _mean(honest_vectors))
+    _attack = InnerProductManipulation
 
 
-class ALittleIsEnough:
-    """The honest mean plus tau deviations."""
+class Optimal_ALittleIsEnough(_Optimal):
+    """ALittleIsEnough with the worst tau against agg after pre_agg_list, f times over."""
 
-    def __init__(self, tau: float = 1.5) -> None:
-        self.tau = float(tau)
-
-    def __call__(self, honest_vectors: Any) -> Any:
-        deviation = rows_as_numpy(honest_vectors).std(0, ddof=1, dtype=np.float64)
-        return like(honest_vectors, _mean(honest_vectors) + self.tau * deviation)
-
-
-class Mimic:
-    """A copy of one honest vector."""
-
-    def __init__(self, epsilon: int = 0) -> None:
-        self.epsilon = check_count(epsilon, "epsilon")
-
-    def __call__(self, honest_vectors: Any) -> Any:
-        if self.epsilon >= len(honest_vectors):
-            raise InvalidArgument(
-                f"epsilon must be smaller than len(honest_vectors), but got {self.epsilon} and "
-                f"{len(honest_vectors)}"
-            )
-        return honest_vectors[self.epsilon]
-
-
-class Inf:
-    """Infinities, which every rule here refuses."""
-
-    def __call__(self, honest_vectors: Any) -> Any:
-        return like(honest_vectors, np.full(len(_mean(honest_vectors)), np.inf))
-
-
-class Gaussian:
-    """Normal noise, which NumPy's generator draws."""
-
-    def __init__(self, mu: float = 0.0, sigma: float = 1.0) -> None:
-        if sigma < 0:
-            raise InvalidArgument("sigma must be a non-negative float.")
-        self.mu, self.sigma = float(mu), float(sigma)
-
-    def __call__(self, honest_vectors: Any) -> Any:
-        size = len(_mean(honest_vectors))
-        return like(honest_vectors, np.random.normal(self.mu, self.sigma, size))
+    _attack = ALittleIsEnough

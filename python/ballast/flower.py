@@ -22,7 +22,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
 from ._core import check_rule
-from ._rules import aggregate_named
+from ._named import aggregate_named
 
 __all__ = ["RobustStrategy"]
 
@@ -76,8 +76,7 @@ class RobustStrategy(FedAvg):  # type: ignore[misc]
         if not states:
             return None, None
         weights = [self.counts[node] for node in nodes]
-        told: Any = aggregate_named(self.rule, states, weights, True)
-        result, report = told
+        result, report = aggregate_named(self.rule, states, weights, True)
         kept = sum(report.kept) / len(report.kept)
         metrics = {
             "ballast-accepted": len(states),

@@ -38,3 +38,19 @@ def run_python():
         return done.stdout
 
     return run
+
+
+@pytest.fixture
+def certificates(program, tmp_path):
+    """An authority with a server `main` and its workers."""
+    folder = tmp_path / "ca"
+
+    def ca(*arguments):
+        command = [program, "ca", *arguments, "--dir", folder]
+        subprocess.run(command, check=True, capture_output=True, text=True)
+
+    ca("init")
+    ca("issue", "main", "--server", "--host", "localhost", "--host", "127.0.0.1")
+    for number in range(7):
+        ca("issue", f"worker-{number}")
+    return folder, ca

@@ -1,6 +1,7 @@
 """Rules: the same bits as the program's, any kind of array, no copy, and errors that teach."""
 
 import array
+import collections
 import resource
 import subprocess
 
@@ -123,6 +124,41 @@ def test_other_frameworks_come_and_go_by_dlpack(rng):
     assert (result.values == ballast.aggregate("cwmed", rows)).all()
 
 
+def test_rows_of_a_device_are_refused_with_what_to_do():
+    torch = pytest.importorskip("torch")
+
+    class OnDevice(Foreign):
+        def __dlpack_device__(self):
+            return (2, 0)  # CUDA
+
+    for rows in (torch.ones(3, 2, device="meta"), OnDevice(np.ones((3, 2), np.float32))):
+        with pytest.raises(ballast.Unsupported, match="host memory"):
+            ballast.aggregate("mean", rows)
+
+
+def test_jax_arrays_come_back_as_jax_arrays(rng):
+    jax = pytest.importorskip("jax")
+    rows = rng.standard_normal((5, 7), dtype=np.float32)
+    expected = ballast.aggregate("cwmed", rows)
+    for dtype in (jax.numpy.float32, jax.numpy.float16, jax.numpy.bfloat16):
+        given = jax.numpy.asarray(rows).astype(dtype)
+        for result in (ballast.aggregate("cwmed", given), ballast.aggregate("cwmed", list(given))):
+            assert isinstance(result, jax.Array) and result.dtype == dtype
+            assert result.devices() == given.devices()
+            assert np.asarray(result, np.float32) == pytest.approx(expected, abs=2e-2)
+    states = [{"w": jax.numpy.asarray(row).astype("bfloat16")} for row in rows]
+    named = ballast.aggregate_named("cwmed", states)["w"]
+    assert named.dtype == jax.numpy.bfloat16
+    assert np.asarray(named, np.float32) == pytest.approx(expected, abs=2e-2)
+
+
+def test_files_mapped_into_memory_are_rows(rng, tmp_path):
+    rows = rng.standard_normal((5, 7), dtype=np.float32)
+    np.save(tmp_path / "rows.npy", rows)
+    result = ballast.aggregate("cwmed", np.load(tmp_path / "rows.npy", mmap_mode="r"))
+    assert (result == ballast.aggregate("cwmed", rows)).all() and type(result) is np.ndarray
+
+
 def test_rows_are_not_copied(run_python):
     peak = run_python(
         "import resource, numpy as np, ballast\n"
@@ -214,10 +250,31 @@ def test_named_tensors_come_back_named():
         assert value.dtype == states[0][name].dtype and value.shape == states[0][name].shape
     stacked = torch.stack([state["0.weight"] for state in states])
     assert torch.equal(result["0.weight"], stacked.median(dim=0).values)
+    for odd in (np.ones(2, complex), torch.ones(2, dtype=torch.complex64), "x"):
+        with pytest.raises(ValueError, match="a holds complex|a is a str"):
+            ballast.aggregate_named("mean", [{"a": odd, "b": np.ones(2)}] * 2)
     with pytest.raises(ValueError, match="names of row 0"):
         ballast.aggregate_named("mean", [{"a": np.ones(2)}, {"b": np.ones(2)}])
     with pytest.raises(ValueError, match="shape"):
         ballast.aggregate_named("mean", [{"a": np.ones(2)}, {"a": np.ones(3)}])
+
+
+def test_a_tree_of_tensors_comes_back_as_it_was(rng):
+    Layer = collections.namedtuple("Layer", "weight bias")
+    rows = rng.standard_normal((5, 3, 4), dtype=np.float32)
+    states = [
+        {"layers": [Layer(row, row[0]), (row[1],)], "n": np.array(i)} for i, row in enumerate(rows)
+    ]
+    result, report = ballast.aggregate_named("cwmed", states, return_report=True)
+    median = np.median(rows, axis=0)
+    layer, (last,) = result["layers"]
+    assert isinstance(layer, Layer) and (layer.weight == median).all()
+    assert (layer.bias == median[0]).all() and (last == median[1]).all()
+    assert result["n"] == 0 and len(report.kept) == 5
+    with pytest.raises(ValueError, match="two tensors are named a.b"):
+        ballast.aggregate_named("mean", [{"a.b": np.ones(1), "a": {"b": np.ones(1)}}])
+    with pytest.raises(ValueError, match="names of row 0"):
+        ballast.aggregate_named("mean", [{"a": [np.ones(1)]}, {"a": np.ones(1)}])
 
 
 @pytest.mark.parametrize("expression", ALL)

@@ -91,7 +91,7 @@ def test_a_history_is_a_table(files):
     assert history.accuracy == history["test_accuracy"][-1]
     assert "accuracy" in repr(history) and history.parameters.size > 0
     with pytest.raises(AttributeError, match="neither"):
-        history.nothing
+        getattr(history, "nothing")  # noqa: B009
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     axes = history.plot()
@@ -193,6 +193,60 @@ def test_the_second_gradient_sees_the_same_mask_and_moves_no_statistics(data):
     # the statistics of the beginning, and is forgotten.
     assert torch.equal(moved[2], torch.zeros(16))
     assert not torch.equal(moved[1], moved[3]) and not torch.equal(moved[3], torch.zeros(16))
+
+
+METHODS = {  # with what each needs besides
+    "table": {},
+    "asgd": {},
+    "delay-adaptive": {},
+    "picky(0.01)": {},
+    "fedbuff": {},
+    "throttle": {},
+    "kardam(1)": {},
+    "basgd(3)": {},
+    "basgdm(3)": {"optimizer": "momentum"},
+    "zeno++": {"server_samples": 40},
+    "aflguard": {"server_samples": 40},
+}
+
+
+def test_every_method_is_reached_by_its_name(data, files):
+    torch = pytest.importorskip("torch")
+    assert {text.partition("(")[0] for text in METHODS} == {
+        entry.name for entry in ballast.names("methods")
+    }
+    base = {key: SPEC[key] for key in ("workers", "byzantine", "share", "updates")}
+    found = {}
+    for method, keys in METHODS.items():
+        torch.manual_seed(0)
+        net = torch.nn.Linear(6, 3)
+        settings = {**base, "evaluate_every": 60, "method": method, **keys}
+        history = ballast.Simulation(net, None, *data, **settings).run(progress=False)
+        assert history.status == "finished"
+        found[method] = history.parameters.tobytes()
+        native = ballast.train({**SPEC, **files, **settings}, progress=False)
+        assert native[0].status == "finished" and native[0].t.tolist() == [60]
+    assert len(set(found.values())) == len(found)  # none is another one under its name
+    with pytest.raises(ballast.BallastError, match="did you mean 'fedbuff'"):
+        ballast.Simulation(torch.nn.Linear(6, 3), None, *data, method="fedbuf")
+
+
+def test_every_attack_is_reached_by_its_name(data):
+    torch = pytest.importorskip("torch")
+    for entry in ballast.attacks():
+        if all(parameter.get("default") for parameter in entry.parameters):
+            history = ballast.Simulation(
+                torch.nn.Linear(6, 3),
+                None,
+                *data,
+                workers=5,
+                byzantine=1,
+                share=0.2,
+                updates=20,
+                evaluate_every=20,
+                attack=entry.name,
+            ).run(progress=False)
+            assert history.status == "finished", entry.name
 
 
 def test_data_sets_of_every_kind_give_the_same_run(data):
