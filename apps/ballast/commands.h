@@ -20,6 +20,7 @@ void add_bench_train_command(CLI::App& bench, Action& action);
 void add_bench_serve_command(CLI::App& bench, Action& action);
 void add_train_command(CLI::App& app, Action& action);
 void add_reproduce_command(CLI::App& app, Action& action);
+void add_arena_command(CLI::App& app, Action& action);
 void add_serve_command(CLI::App& app, Action& action);
 void add_work_command(CLI::App& app, Action& action);
 void add_cluster_command(CLI::App& app, Action& action);

@@ -76,6 +76,7 @@ int run(int argc, char** argv) {
   ballast::apps::add_bench_command(app, action);
   ballast::apps::add_train_command(app, action);
   ballast::apps::add_reproduce_command(app, action);
+  ballast::apps::add_arena_command(app, action);
   ballast::apps::add_serve_command(app, action);
   ballast::apps::add_work_command(app, action);
   ballast::apps::add_cluster_command(app, action);

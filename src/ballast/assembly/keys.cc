@@ -134,6 +134,8 @@ constexpr std::array kKeys = {
     key<&RunSpec::train_labels>("train_labels", "with data = \"files\": a .npy file"),
     key<&RunSpec::test_images>("test_images", "with data = \"files\": a .npy file"),
     key<&RunSpec::test_labels>("test_labels", "with data = \"files\": a .npy file"),
+    key<&RunSpec::validation_samples>(
+        "validation_samples", "held out of the training set and tested on; 0: the test set is"),
     key<&RunSpec::augment>("augment", "the data set's own augmentation; only cifar10 has one"),
     key<&RunSpec::partition>("partition", "which samples a worker draws from"),
     key<&RunSpec::dirichlet_alpha>("dirichlet_alpha", "with dirichlet: small means few classes"),

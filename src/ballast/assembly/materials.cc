@@ -7,6 +7,7 @@
 
 #include "ballast/assembly/own_data.h"
 #include "ballast/data/catalog.h"
+#include "ballast/data/partition.h"
 #include "ballast/learn/registry.h"
 
 namespace ballast::assembly {
@@ -15,9 +16,9 @@ namespace {
 using std::filesystem::path;
 
 std::string data_name(const RunSpec& run) {
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", run.data, run.data_dir.string(),
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", run.data, run.data_dir.string(),
                      run.train_images.string(), run.train_labels.string(), run.test_images.string(),
-                     run.test_labels.string());
+                     run.test_labels.string(), run.validation_samples);
 }
 
 std::shared_ptr<const data::Dataset> share(data::Dataset dataset) {
@@ -42,6 +43,24 @@ Result<DataPair> load_files(const RunSpec& run) {
                                       {run.test_images, run.test_labels}));
   return DataPair{
       .train = share(std::move(own.train)), .test = share(std::move(own.test)), .augmentation = {}};
+}
+
+// The same samples whatever the run's seed, so that runs can be compared. The test set takes no
+// part: what is chosen by such runs has not seen it.
+Result<DataPair> with_validation(const DataPair& data, std::size_t count) {
+  constexpr std::uint64_t kSplitSeed = 0;
+  BALLAST_TRY(const auto whole, data::Partition::shared(data.train->size(), 1));
+  auto split = whole.held_out(count, kSplitSeed);
+  if (!split) {
+    return invalid_argument(fmt::format("validation_samples = {}: the training set has {} samples",
+                                        count, data.train->size()));
+  }
+  const auto part = [&](std::size_t owner) {
+    std::vector<std::uint32_t> samples(split->size(owner));
+    for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = split->sample(owner, i);
+    return share(data.train->subset(samples));
+  };
+  return DataPair{.train = part(0), .test = part(1), .augmentation = data.augmentation};
 }
 
 // Why a model must have so many classes: a wrong label is found by its sample.
@@ -84,6 +103,11 @@ Result<DataPair> Materials::get_data(const RunSpec& run) {
     if (!loaded) {
       data_.erase(place);
       return tl::unexpected(std::move(loaded).error());
+    }
+    if (run.validation_samples > 0) {
+      loaded = with_validation(*loaded, run.validation_samples);
+      if (!loaded) data_.erase(place);
+      BALLAST_TRY_STATUS(loaded);
     }
     place->second = std::move(*loaded);
   }

@@ -35,8 +35,12 @@ RunSpec resolve(RunSpec run) {
   if (run.model.empty() && run.data == kDataFromFiles) run.model = "softmax";
   if (run.model.empty()) run.model = run.data == "cifar10" ? "cifar10-cnn" : "mnist-cnn";
   if (is_model_file(run.model)) run.engine = Engine::kTorch;
-  replace_all(run.rule, kSharePlaceholder, run.share);
-  replace_all(run.method, kSharePlaceholder, run.share);
+  for (std::string* text : {&run.rule, &run.method}) {
+    const auto byzantine = static_cast<double>(run.byzantine);
+    replace_all(*text, kSharePlaceholder, run.share);
+    replace_all(*text, kByzantinePlaceholder, byzantine);
+    replace_all(*text, kMinorityPlaceholder, 2.0 * byzantine + 1.0);
+  }
   if (const auto policy = server::parse_weight_policy(run.weights)) {
     const server::CappedWeights* cap = server::widest_cap(*policy);
     if (cap != nullptr) replace_all(run.rule, kCapSharePlaceholder, cap->share);

@@ -35,6 +35,7 @@ struct RunSpec {
   std::filesystem::path train_labels;
   std::filesystem::path test_images;
   std::filesystem::path test_labels;
+  std::uint64_t validation_samples = 0;  // of the training set, tested on; 0: the test set is
   bool augment = true;
   PartitionKind partition = PartitionKind::kShared;
   double dirichlet_alpha = 1.0;
@@ -87,9 +88,12 @@ struct RunSpec {
 bool is_model_file(std::string_view model);
 
 // What the text of a rule or method may hold in place of a number of its run: "ctma(gm, {share})".
-// The second is the share that the widest cap of `weights` allows.
+// The second is the share that the widest cap of `weights` allows, the third the number of
+// Byzantine workers, the last the fewest workers among which these are a minority.
 inline constexpr std::string_view kSharePlaceholder = "{share}";
 inline constexpr std::string_view kCapSharePlaceholder = "{cap_share}";
+inline constexpr std::string_view kByzantinePlaceholder = "{f}";
+inline constexpr std::string_view kMinorityPlaceholder = "{2f+1}";
 
 // Fills in what follows from other keys: the data set's own model where none is named, LibTorch for
 // a model from a file, and the numbers that placeholders in rule and method stand for. Attack,

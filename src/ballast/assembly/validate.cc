@@ -139,7 +139,8 @@ Check check_arrivals(const RunSpec& run) {
 }
 
 Check check_placeholders(const RunSpec& run, std::string_view key, const std::string& text) {
-  constexpr std::array<std::string_view, 2> kKnown = {kSharePlaceholder, kCapSharePlaceholder};
+  constexpr std::array<std::string_view, 4> kKnown = {kSharePlaceholder, kCapSharePlaceholder,
+                                                      kByzantinePlaceholder, kMinorityPlaceholder};
   const std::size_t begin = text.find('{');
   if (begin == std::string::npos) return {};
   const std::string word = text.substr(begin, text.find('}', begin) + 1 - begin);

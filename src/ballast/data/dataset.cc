@@ -117,6 +117,31 @@ Result<Dataset> Dataset::create(Shape shape, Values values, std::vector<int> lab
   return dataset;
 }
 
+Dataset Dataset::subset(std::span<const std::uint32_t> indices) const {
+  BALLAST_CHECK(!indices.empty(), "a data set has a sample");
+  Dataset result;
+  result.shape_ = shape_;
+  result.class_count_ = class_count_;
+  result.normalization_ = normalization_;
+  result.pixel_table_ = pixel_table_;
+  for (const std::uint32_t index : indices) {
+    BALLAST_CHECK(index < size(), "the samples are of this set");
+    result.labels_.push_back(labels_[index]);
+  }
+  std::visit(
+      [&]<typename V>(const std::vector<V>& values) {
+        std::vector<V> chosen;
+        chosen.reserve(indices.size() * shape_.size());
+        for (const std::uint32_t index : indices) {
+          const auto begin = values.begin() + static_cast<std::ptrdiff_t>(index * shape_.size());
+          chosen.insert(chosen.end(), begin, begin + static_cast<std::ptrdiff_t>(shape_.size()));
+        }
+        result.values_ = std::move(chosen);
+      },
+      values_);
+  return result;
+}
+
 void Dataset::prepare_normalization(Normalization normalization) {
   if (normalization.mean.empty()) {
     normalization.mean.assign(shape_.channels, 0.0f);

@@ -53,6 +53,10 @@ class Dataset {
                                        std::vector<int> labels, int class_count,
                                        Normalization normalization = {});
 
+  // These samples alone, in this order, with the same classes and normalisation.
+  // Requires: at least one index, every index < size().
+  Dataset subset(std::span<const std::uint32_t> indices) const;
+
   std::size_t size() const noexcept { return labels_.size(); }
   const Shape& shape() const noexcept { return shape_; }
   int class_count() const noexcept { return class_count_; }

@@ -199,5 +199,18 @@ TEST(DatasetDeathTest, StopsOnAnIndexPastTheEnd) {
   EXPECT_DEATH(dataset.fill_batch(std::vector<std::uint32_t>{3}, images, labels), "no such sample");
 }
 
+TEST(Dataset, HasSubsetsWithItsOwnNormalisation) {
+  const Dataset whole = small_dataset();
+
+  const Dataset part = whole.subset(std::vector<std::uint32_t>{2, 0});
+
+  EXPECT_EQ(part.size(), 2u);
+  EXPECT_EQ(part.class_count(), 3);
+  EXPECT_EQ(part.labels()[0], 2);
+  EXPECT_EQ(images_of(part, {0, 1}, {}, {}), images_of(whole, {2, 0}, {}, {}));
+  const Dataset features = Dataset::from_features({.channels = 1}, {5.0f, 6.0f}, {0, 1}, 2).value();
+  EXPECT_EQ(images_of(features.subset(std::vector<std::uint32_t>{1}), {0}, {}, {}).at(0), 6.0f);
+}
+
 }  // namespace
 }  // namespace ballast::data

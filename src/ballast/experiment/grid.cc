@@ -17,6 +17,9 @@ namespace {
 // File systems allow 255 bytes; the rest is for what others put around the name.
 constexpr std::size_t kNameCharactersMax = 120;
 
+// Came after results were on record: where it has its default it changes no fingerprint.
+constexpr std::string_view kLaterKey = "validation_samples";
+
 std::uint64_t fnv1a(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
@@ -69,6 +72,11 @@ struct Cell {
     return parts;
   }
 };
+
+bool is_left_out(const Variant& curve, const Cell& cell) {
+  return cell.panel != nullptr &&
+         std::ranges::find(curve.not_in, cell.panel->label) != curve.not_in.end();
+}
 
 std::vector<Cell> cells_of(const Spec& spec) {
   std::vector<Cell> result;
@@ -171,27 +179,33 @@ Result<std::vector<PlannedRun>> expand(const Spec& spec) {
   std::set<std::string> names;
   for (const Cell& cell : cells_of(spec)) {
     for (const Variant& curve : curves) {
+      if (is_left_out(curve, cell)) continue;
       BALLAST_TRY(const assembly::RunSpec run, make_run(spec, cell, curve));
       PlannedRun planned{.run = run,
                          .name = make_unique(names, run_name(spec, cell, curve)),
                          .panel = fmt::format("{}", fmt::join(cell.parts(" = "), ", ")),
                          .curve = curve.label,
                          .settings = settings_of(varied, run),
-                         .stated_share = stated_share(cell, run)};
+                         .stated_share = stated_share(cell, run),
+                         .panel_label = cell.panel != nullptr ? cell.panel->label : ""};
       for (const std::uint64_t seed : spec.seeds) {
         planned.seed = seed;
         runs.push_back(planned);
       }
     }
   }
-  return runs;
+  if (!runs.empty()) return runs;
+  return invalid_argument(fmt::format(
+      "{}: every curve is left out of every panel; nothing is to be run", spec.origins.file));
 }
 
 std::string fingerprint(const assembly::RunSpec& run, std::uint64_t seed) {
   std::string text = fmt::format("seed = {}\n", seed);
+  const assembly::RunSpec defaults;
   for (const assembly::Key& key : assembly::keys()) {
-    if (key.is_of_run())
-      text += fmt::format("{} = {}\n", key.name, assembly::to_toml(key.get(run)));
+    if (!key.is_of_run()) continue;
+    if (key.name == kLaterKey && key.get(run) == key.get(defaults)) continue;
+    text += fmt::format("{} = {}\n", key.name, assembly::to_toml(key.get(run)));
   }
   return fmt::format("{:016x}", fnv1a(text));
 }

@@ -30,6 +30,7 @@ struct PlannedRun {
   std::vector<std::pair<std::string, std::string>> settings = {};
   double stated_share =
       0.0;  // what the panel states; where it states nothing, the share of the run
+  std::string panel_label = {};  // without the grid's part
 
   bool operator==(const PlannedRun&) const = default;
 };

@@ -264,6 +264,36 @@ TEST(Grid, IsTheSameForTheResolvedText) {
   EXPECT_EQ(runs_of(to_toml(*spec)), runs_of(kText));
 }
 
+TEST(Grid, LeavesCurvesOutOfPanels) {
+  constexpr std::string_view kText =
+      "seeds = [1]\n[[panel]]\nlabel = \"p\"\n[[panel]]\nlabel = \"q\"\n"
+      "[[curve]]\nlabel = \"a\"\nnot_in = [\"q\"]\nneeds = \"f\"\n[[curve]]\nlabel = \"b\"";
+
+  const auto runs = runs_of(kText);
+
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[0].curve, "a");
+  EXPECT_EQ(runs[2].curve, "b");
+  EXPECT_EQ(runs[2].panel_label, "q");
+  EXPECT_EQ(runs_of(to_toml(parse_spec(kText, "spec.toml").value())), runs);
+}
+
+TEST(Grid, RefusesToRunNothing) {
+  const auto spec = parse_spec(
+      "[[panel]]\nlabel = \"p\"\n[[curve]]\nlabel = \"a\"\nnot_in = [\"p\"]", "spec.toml");
+  ASSERT_TRUE(spec.has_value());
+
+  EXPECT_EQ(expand(*spec).error().message,
+            "spec.toml: every curve is left out of every panel; nothing is to be run");
+}
+
+TEST(Grid, PutsTheNumberOfByzantineWorkersIntoRulesAndMethods) {
+  const auto runs =
+      runs_of("workers = 10\nbyzantine = 3\nmethod = \"basgd({2f+1}, krum({f}))\"\nseeds = [1]");
+
+  EXPECT_EQ(runs.at(0).run.method, "basgd(7, krum(3))");
+}
+
 // FNV-1a of the lines "seed = 1", "updates = 3750", ..., "ball_radius = 1.0", worked out elsewhere.
 // A new key or default changes it, and finished runs are then run again.
 TEST(Fingerprint, IsStable) { EXPECT_EQ(fingerprint(assembly::RunSpec(), 1), "569d3f6c263c6af7"); }
@@ -282,7 +312,7 @@ TEST(Fingerprint, ChangesWithEveryKeyAndTheSeed) {
   EXPECT_TRUE(seen.insert(fingerprint(assembly::RunSpec(), 2)).second);
   for (const std::string_view line :
        {"workers = 8", "share = 0.41", "beta = \"1/k\"", "rule = \"mean\"", "augment = false",
-        "eta_decay_after = [1]", "trace = \"a\"", "reply = \"newest\""}) {
+        "eta_decay_after = [1]", "trace = \"a\"", "reply = \"newest\"", "validation_samples = 1"}) {
     const auto spec = parse_spec(line, "spec.toml");
     ASSERT_TRUE(spec.has_value());
     EXPECT_TRUE(seen.insert(fingerprint(spec->base, 1)).second) << line;

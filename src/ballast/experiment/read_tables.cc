@@ -40,6 +40,21 @@ Result<std::string> SpecReader::read_label(const assembly::TomlEntry& entry) con
   return label;
 }
 
+Result<std::vector<std::string>> SpecReader::read_labels(const assembly::TomlEntry& entry) const {
+  const auto* nodes = std::get_if<assembly::TomlNode::List>(&entry.node.value);
+  if (nodes == nullptr || nodes->size() > kTablesMax) {
+    return error_at(origin(entry.key, entry.line, entry.node),
+                    fmt::format("must be a list of at most {} labels", kTablesMax));
+  }
+  std::vector<std::string> labels;
+  for (const assembly::TomlNode& node : *nodes) {
+    BALLAST_TRY(std::string label,
+                read_label({.key = entry.key, .line = entry.line, .node = node}));
+    labels.push_back(std::move(label));
+  }
+  return labels;
+}
+
 Result<double> SpecReader::read_real(const assembly::TomlEntry& entry) const {
   const auto value = assembly::read_value(
       assembly::Key{.name = entry.key, .type = assembly::KeyType::kNumber, .help = ""}, entry.node);
@@ -69,6 +84,10 @@ Result<Variant> SpecReader::read_variant(std::string_view kind,
   for (const assembly::TomlEntry& entry : *entries) {
     if (entry.key == kStatedShareKey && kind == kPanelKey) {
       BALLAST_TRY(variant.stated_share, read_real(entry));
+    } else if (entry.key == kNeedsKey && kind == kCurveKey) {
+      BALLAST_TRY(variant.needs, read_label(entry));
+    } else if (entry.key == kNotInKey && kind == kCurveKey) {
+      BALLAST_TRY(variant.not_in, read_labels(entry));
     } else {
       BALLAST_TRY_STATUS(read_into(variant, entry));
     }

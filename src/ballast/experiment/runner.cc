@@ -253,8 +253,9 @@ class Runner {
       BALLAST_TRY_STATUS(
           assembly::copy_model(model_path(0), options_.folder / "model.safetensors"));
     }
-    if (std::ranges::all_of(result.records,
-                            [](const records::RunRecord& r) { return r.evaluations.empty(); }))
+    if (!options_.draws || std::ranges::all_of(result.records, [](const records::RunRecord& r) {
+          return r.evaluations.empty();
+        }))
       return result;
     if (Status drawn = draw(result.records); !drawn) {
       if (!result.warning.empty()) result.warning += "; ";

@@ -52,6 +52,7 @@ struct RunnerOptions {
   // Records what the rules did at every evaluation, in more columns, and draws why.png and why.svg.
   // A run that is there without it is made again.
   bool explains = false;
+  bool draws = true;  // the curves
   // Output folders whose finished runs are taken over where they are the same runs, but for one
   // whose model is kept.
   std::vector<std::filesystem::path> other_folders = {};

@@ -72,6 +72,22 @@ Status check_claims(const Spec& spec) {
   return {};
 }
 
+// Curves are left out of panels that there are.
+Status check_left_out(const Spec& spec) {
+  std::vector<std::string_view> labels;
+  for (const Variant& panel : spec.panels) labels.push_back(panel.label);
+  for (const Variant& curve : spec.curves) {
+    for (const std::string& label : curve.not_in) {
+      if (std::ranges::find(labels, label) != labels.end()) continue;
+      return invalid_argument(
+          fmt::format("{}: the curve {} is {} a panel {}, which does not exist", spec.origins.file,
+                      assembly::to_shown_text(assembly::to_quoted(curve.label)), kNotInKey,
+                      assembly::to_shown_text(assembly::to_quoted(label))));
+    }
+  }
+  return {};
+}
+
 std::filesystem::path to_absolute(const std::filesystem::path& path) {
   std::error_code error;
   const auto result = std::filesystem::absolute(path, error);
@@ -148,7 +164,8 @@ bool operator==(const Axis& left, const Axis& right) {
 
 bool operator==(const Variant& left, const Variant& right) {
   return left.label == right.label && left.settings == right.settings &&
-         left.stated_share == right.stated_share;
+         left.stated_share == right.stated_share && left.needs == right.needs &&
+         left.not_in == right.not_in;
 }
 
 bool operator==(const Claim& left, const Claim& right) {
@@ -169,6 +186,10 @@ void apply(const Setting& setting, assembly::RunSpec& run, assembly::Origins& or
 
 Result<Spec> parse_spec(std::string_view text, const std::filesystem::path& file) {
   BALLAST_TRY(const assembly::TomlNode::Table table, assembly::parse_toml(text, file.string()));
+  return read_table(table, file);
+}
+
+Result<Spec> read_table(const assembly::TomlNode::Table& table, const std::filesystem::path& file) {
   Spec spec;
   spec.name = file.stem().string();
   spec.origins.file = file.string();
@@ -177,6 +198,7 @@ Result<Spec> parse_spec(std::string_view text, const std::filesystem::path& file
   for (const assembly::TomlEntry& entry : table) BALLAST_TRY_STATUS(reader.read(spec, entry));
   BALLAST_TRY_STATUS(check_grid_is_alone(spec));
   BALLAST_TRY_STATUS(check_claims(spec));
+  BALLAST_TRY_STATUS(check_left_out(spec));
   return spec;
 }
 

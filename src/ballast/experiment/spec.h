@@ -31,6 +31,7 @@
 
 #include "ballast/assembly/keys.h"
 #include "ballast/assembly/run_spec.h"
+#include "ballast/assembly/toml_document.h"
 #include "ballast/assembly/validate.h"
 #include "ballast/base/error.h"
 
@@ -61,6 +62,9 @@ struct Variant {
   std::vector<Setting> settings;
   // Of a panel: the share that somebody states for it, where the share that is run is another.
   std::optional<double> stated_share = {};
+  // Of a curve: what somebody must tell it, for people; and labels of panels that it is not run in.
+  std::string needs = {};
+  std::vector<std::string> not_in = {};
 };
 
 // In each panel, the final accuracy of the curve `better` is at least that of `worse` and the
@@ -77,7 +81,8 @@ struct Claim {
 
 // Invariants: seeds are not empty and differ; labels are not empty and differ among the panels and
 // among the curves; what the grid varies is set in no panel or curve; a key is set at most once in
-// each table; claims name curves. What a curve sets wins over its panel.
+// each table; claims name curves; curves are left out of panels that exist. What a curve sets wins
+// over its panel.
 struct Spec {
   std::string name;
   std::vector<std::uint64_t> seeds = assembly::default_seeds();
@@ -102,6 +107,9 @@ void apply(const Setting& setting, assembly::RunSpec& run, assembly::Origins& or
 
 // Reads a text. `file` is what errors call it, and gives the name and the folder.
 Result<Spec> parse_spec(std::string_view text, const std::filesystem::path& file);
+
+// The same from what a text holds, for readers who take tables of their own out of it first.
+Result<Spec> read_table(const assembly::TomlNode::Table& table, const std::filesystem::path& file);
 
 Result<Spec> read_spec(const std::filesystem::path& file);
 

@@ -18,6 +18,8 @@ inline constexpr std::string_view kCurveKey = "curve";
 inline constexpr std::string_view kClaimKey = "claim";
 inline constexpr std::string_view kLabelKey = "label";
 inline constexpr std::string_view kStatedShareKey = "stated_share";
+inline constexpr std::string_view kNeedsKey = "needs";
+inline constexpr std::string_view kNotInKey = "not_in";
 inline constexpr std::string_view kTextKey = "text";
 inline constexpr std::string_view kBetterKey = "better";
 inline constexpr std::string_view kWorseKey = "worse";
@@ -51,6 +53,7 @@ class SpecReader {
   Result<const assembly::TomlNode::List*> tables_of(const assembly::TomlEntry& tables) const;
   Result<const assembly::TomlNode::Table*> entries_of(std::string_view kind,
                                                       const assembly::TomlNode& node) const;
+  Result<std::vector<std::string>> read_labels(const assembly::TomlEntry& entry) const;
   Result<std::string> read_label(const assembly::TomlEntry& entry) const;
   Result<double> read_real(const assembly::TomlEntry& entry) const;
   Result<Setting> read_setting(const assembly::TomlEntry& entry) const;

@@ -275,6 +275,12 @@ TEST(Spec, RefusesPanelsThatAreNone) {
               testing::StartsWith("spec.toml:3: stated_share = \"most\": must be a finite number"));
   EXPECT_THAT(parse_error("[[curve]]\nlabel = \"a\"\nstated_share = 0.3"),
               HasSubstr("there is no key 'stated_share'"));
+  EXPECT_THAT(parse_error("[[panel]]\nlabel = \"a\"\nneeds = \"f\""),
+              HasSubstr("there is no key 'needs'"));
+  EXPECT_THAT(parse_error("[[curve]]\nlabel = \"a\"\nnot_in = \"p\""),
+              HasSubstr("must be a list of at most"));
+  EXPECT_THAT(parse_error("[[curve]]\nlabel = \"a\"\nnot_in = [\"p\"]"),
+              HasSubstr("the curve \"a\" is not_in a panel \"p\", which does not exist"));
 }
 
 TEST(Spec, RefusesAKeyBothInAPanelAndInTheGrid) {

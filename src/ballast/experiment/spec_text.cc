@@ -39,6 +39,12 @@ std::string variant_text(std::string_view kind, const Variant& variant) {
       fmt::format("\n[[{}]]\n", kind) + line(kLabelKey, assembly::to_quoted(variant.label));
   if (variant.stated_share)
     text += line(kStatedShareKey, assembly::to_toml(assembly::Value(*variant.stated_share)));
+  if (!variant.needs.empty()) text += line(kNeedsKey, assembly::to_quoted(variant.needs));
+  if (!variant.not_in.empty()) {
+    std::vector<std::string> labels;
+    for (const std::string& label : variant.not_in) labels.push_back(assembly::to_quoted(label));
+    text += line(kNotInKey, fmt::format("[{}]", fmt::join(labels, ", ")));
+  }
   for (const Setting& setting : variant.settings) {
     text += line(setting.key->name, assembly::to_toml(setting.value));
   }
