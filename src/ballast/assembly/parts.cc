@@ -102,6 +102,22 @@ Result<std::shared_ptr<server::ServerGradient>> make_server_gradient(const RunSp
                                            static_cast<std::uint32_t>(run.workers));
 }
 
+Result<server::MethodPointer> make_method(const RunSpec& run, std::uint64_t seed, std::size_t dim,
+                                          std::shared_ptr<const kernels::Backend> backend,
+                                          const ServerSetting& setting,
+                                          std::shared_ptr<server::ServerGradient> gradient) {
+  if (gradient == nullptr) gradient = std::make_shared<NoGradient>();
+  return methods::make_method(run.method, {.worker_count = run.workers,
+                                           .dim = dim,
+                                           .eta = run.eta,
+                                           .seed = seed,
+                                           .backend = std::move(backend),
+                                           .server_gradient = std::move(gradient),
+                                           .rule = run.rule,
+                                           .weights = weight_policy(run),
+                                           .rows_min = setting.rows_min});
+}
+
 Result<server::ParameterServer> make_server_with(const RunSpec& run, std::uint64_t seed,
                                                  const learn::Model& model,
                                                  const server::AdmissionOptions& admission,
@@ -116,16 +132,8 @@ Result<server::ParameterServer> make_server_with(const RunSpec& run, std::uint64
   BALLAST_TRY(const std::shared_ptr<const kernels::Backend> backend,
               kernels::make_backend(run.device, setting.threads));
   BALLAST_TRY(auto optimizer, make_optimizer(run, backend, model.initial_parameters(seed)));
-  if (gradient == nullptr) gradient = std::make_shared<NoGradient>();
-  BALLAST_TRY(auto method, methods::make_method(run.method, {.worker_count = run.workers,
-                                                             .dim = optimizer->model()->size(),
-                                                             .eta = run.eta,
-                                                             .seed = seed,
-                                                             .backend = backend,
-                                                             .server_gradient = std::move(gradient),
-                                                             .rule = run.rule,
-                                                             .weights = weight_policy(run),
-                                                             .rows_min = setting.rows_min}));
+  BALLAST_TRY(auto method, make_method(run, seed, optimizer->model()->size(), backend, setting,
+                                       std::move(gradient)));
   return server::ParameterServer::make(
       options, {.method = std::move(method), .optimizer = std::move(optimizer)});
 }
@@ -188,6 +196,16 @@ Result<learn::TrainingData> training_data(const RunSpec& run, std::uint64_t seed
       .partition = std::make_shared<const data::Partition>(std::move(partition)),
       .augmentation = run.augment ? data.augmentation : data::Augmentation{},
       .batch = run.batch};
+}
+
+Result<server::MethodPointer> make_preview_method(const RunSpec& run, std::uint64_t seed,
+                                                  const Material& material,
+                                                  const attacks::Attack* attack) {
+  if (attack == nullptr || !attack->needs_preview()) return nullptr;
+  BALLAST_TRY(auto gradient, make_server_gradient(run, seed, material));
+  BALLAST_TRY(std::shared_ptr<const kernels::Backend> backend,
+              kernels::make_backend(run.device, 1));
+  return make_method(run, seed, material.model->dim(), std::move(backend), {}, std::move(gradient));
 }
 
 Result<attacks::AttackPointer> make_run_attack(const RunSpec& run) {
