@@ -217,19 +217,24 @@ Result<std::vector<sim::Arrival>> make_arrivals(const RunSpec& run, std::uint64_
   BALLAST_TRY(const sim::ArrivalPattern arrivals, sim::parse_arrivals(run.arrivals));
   if (run.clock == Clock::kVirtual) {
     BALLAST_TRY(const sim::ComputeTime time, sim::parse_compute_time(run.compute_time));
-    return sim::draw_arrivals(sim::VirtualTimeOptions{.workers = population(run),
-                                                      .speed = arrivals.kind,
-                                                      .distribution = time.distribution,
-                                                      .sigma = time.sigma,
-                                                      .share = run.share,
-                                                      .seed = seed},
-                              run.updates);
+    sim::VirtualTimeOptions options{.workers = population(run),
+                                    .speed = arrivals.kind,
+                                    .distribution = time.distribution,
+                                    .sigma = time.sigma,
+                                    .share = run.share,
+                                    .seed = seed};
+    if (arrivals.kind == sim::ScheduleKind::kFlood) {
+      options.speed = sim::ScheduleKind::kUniform;
+      options.byzantine_factor = arrivals.flood_rate;
+    }
+    return sim::draw_arrivals(options, run.updates);
   }
   sim::ScheduleOptions options{.kind = arrivals.kind,
                                .workers = population(run),
                                .share = run.share,
                                .seed = seed,
-                               .burst_length = arrivals.burst_length};
+                               .burst_length = arrivals.burst_length,
+                               .flood_rate = arrivals.flood_rate};
   if (arrivals.kind == sim::ScheduleKind::kTrace) {
     BALLAST_TRY(options.trace, sim::read_trace(run.trace, run.workers));
   }

@@ -18,7 +18,13 @@ namespace ballast::attacks {
   ATTACK(MinMax)                \
   ATTACK(MinSum)                \
   ATTACK(LittleSearch)          \
-  ATTACK(EmpireSearch)
+  ATTACK(EmpireSearch)          \
+  ATTACK(FixedVector)           \
+  ATTACK(NotFinite)             \
+  ATTACK(StaleReplay)           \
+  ATTACK(DelayedBurst)          \
+  ATTACK(Ambush)                \
+  ATTACK(Opportunist)
 
 #define BALLAST_DECLARE_ATTACK(NAME) extern const AttackItem k##NAME##Attack;
 #define BALLAST_ATTACK_ADDRESS(NAME) &k##NAME##Attack,

@@ -154,7 +154,8 @@ TEST_F(RunCheckpoints, ARunThatDiedGoesOnBitForBit) {
 
 // Attacks that know the rule, or remember what they saw.
 TEST_F(RunCheckpoints, TheAdversaryGoesOnToo) {
-  for (const std::string attack : {"little-search(4, 3)", "empire-search"}) {
+  for (const std::string attack : {"little-search(4, 3)", "stale-replay(5)",
+                                   "delayed-burst(empire, 7)", "opportunist(sign-flip)"}) {
     SCOPED_TRACE(attack);
     planned.run.attack = attack;
     const FinishedRun whole = run({}).value();

@@ -95,7 +95,8 @@ Result<std::vector<sim::Arrival>> draw_arrivals(const Simulation& simulation) {
                                                              .byzantine = simulation.byzantine},
                                                  .share = simulation.share,
                                                  .seed = simulation.seed,
-                                                 .burst_length = pattern.burst_length},
+                                                 .burst_length = pattern.burst_length,
+                                                 .flood_rate = pattern.flood_rate},
                             simulation.updates);
 }
 

@@ -92,6 +92,16 @@ TEST(Checkpoint, AlsoWithColludersAndReplyOfThePaper) {
   }
 }
 
+// What is held back, remembered and tried goes on as well.
+TEST(Checkpoint, AlsoWithAttacksThatRememberAndChooseTheirTime) {
+  for (const std::string attack :
+       {"stale-replay(3)", "stale-replay(3, own)", "delayed-burst(empire, 4)", "ambush(little, 1)",
+        "opportunist(sign-flip, 1.2, 5)", "not-finite"}) {
+    SCOPED_TRACE(attack);
+    expect_the_same_wherever_it_is_cut({.rule = "gm", .attack = attack, .threads = 2});
+  }
+}
+
 TEST(Checkpoint, AlsoWithStatisticsStalenessAndOtherEstimators) {
   TestSetting setting{.estimator = optim::MomentumEstimator{}, .averaging = std::nullopt};
   setting.quadratic.has_statistics = true;
