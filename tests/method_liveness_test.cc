@@ -1,5 +1,5 @@
 // Whatever a method refuses or collects, nobody waits for it: every arrival is answered with a
-// model, and the model goes on moving.
+// model, and the model goes on moving. And whatever it keeps, an adversary can look ahead.
 
 #include <gtest/gtest.h>
 
@@ -83,38 +83,124 @@ server::MethodPointer method_of(const std::string& text) {
       .value();
 }
 
+server::ParameterServer make_server(const std::string& method) {
+  return server::ParameterServer::make(
+             {.worker_count = kWorkers.total()},
+             {.method = method_of(method),
+              .optimizer = optim::make_sgd_server<float>({.eta = 0.05}, {0, 0, 0}).value()})
+      .value();
+}
+
+std::vector<sim::Arrival> arrivals_of(const char* pattern, std::size_t count) {
+  const auto arrival = sim::parse_arrivals(pattern).value();
+  return sim::draw_arrivals(sim::ScheduleOptions{.kind = arrival.kind,
+                                                 .workers = kWorkers,
+                                                 .share = 0.4,
+                                                 .seed = 3,
+                                                 .burst_length = arrival.burst_length},
+                            count)
+      .value();
+}
+
+struct Sources {
+  Sources() {
+    for (worker::Quadratic& quadratic : quadratics) pointers.push_back(&quadratic);
+  }
+  std::vector<worker::Quadratic> quadratics{kWorkers.total(),
+                                            worker::Quadratic({.centre = kCentre, .noise = 0.3})};
+  std::vector<worker::GradientSource*> pointers;
+};
+
 void expect_moves(const std::string& text, const char* pattern) {
   SCOPED_TRACE(text + " with arrivals " + pattern);
-  auto server = server::ParameterServer::make(
-                    {.worker_count = kWorkers.total()},
-                    {.method = method_of(text),
-                     .optimizer = optim::make_sgd_server<float>({.eta = 0.05}, {0, 0, 0}).value()})
-                    .value();
-  const auto arrival = sim::parse_arrivals(pattern).value();
-  const auto arrivals =
-      sim::draw_arrivals(sim::ScheduleOptions{.kind = arrival.kind,
-                                              .workers = kWorkers,
-                                              .share = 0.4,
-                                              .seed = 3,
-                                              .burst_length = arrival.burst_length},
-                         kUpdates)
-          .value();
-  std::vector<worker::Quadratic> quadratics(kWorkers.total(),
-                                            worker::Quadratic({.centre = kCentre, .noise = 0.3}));
-  std::vector<worker::GradientSource*> sources;
-  for (worker::Quadratic& quadratic : quadratics) sources.push_back(&quadratic);
+  auto server = make_server(text);
+  const Sources sources;
   const auto attack = attacks::make_attack("sign-flip").value();
   Watch watch;
   sim::Observer* const observers[] = {&watch};
-  const auto result = sim::run(
-      {.workers = kWorkers, .estimator = optim::SgdEstimator{}},
-      {.server = server, .sources = sources, .attack = attack.get(), .observers = observers},
-      arrivals);
+  const auto result = sim::run({.workers = kWorkers, .estimator = optim::SgdEstimator{}},
+                               {.server = server,
+                                .sources = sources.pointers,
+                                .attack = attack.get(),
+                                .observers = observers},
+                               arrivals_of(pattern, kUpdates));
   ASSERT_TRUE(result.has_value()) << result.error().message;
   EXPECT_EQ(result->arrivals, kUpdates);
   EXPECT_LT(watch.longest, kUpdates / 10);
   EXPECT_GT(watch.steps, kUpdates / 50);
   for (const float value : *server.model().values) EXPECT_TRUE(std::isfinite(value));
+}
+
+// Asks what the server would do with its honest update, and then sends it.
+class Asker final : public attacks::Attack {
+ public:
+  bool colludes() const noexcept override { return true; }
+  bool needs_preview() const noexcept override { return true; }
+  void collude(const attacks::AdversaryView& view, std::span<float> update) const override {
+    const std::vector<float> doubled = {2 * update[0], 2 * update[1], 2 * update[2]};
+    (void)view.preview->direction_after(doubled);  // leaves nothing behind
+    const auto direction = view.preview->direction_after(update);
+    model.assign(view.model.begin(), view.model.end());
+    expected.assign(direction.begin(), direction.end());
+  }
+  mutable std::vector<float> model;
+  mutable std::vector<float> expected;
+};
+
+// Compares what the asker was told with what the server did: w - eta * direction.
+class Comparison final : public sim::Observer {
+ public:
+  explicit Comparison(const Asker& asker) : asker_(asker) {}
+  Result<sim::Next> on_arrival(const sim::ArrivalRecord& record,
+                               const server::ParameterServer& server) override {
+    if (!record.is_byzantine) return sim::Next::kContinue;
+    EXPECT_EQ(record.outcome.has_stepped, !asker_.expected.empty()) << record.t;
+    for (std::size_t j = 0; j < asker_.expected.size(); ++j) {
+      const float stepped = asker_.model[j] - 0.05f * asker_.expected[j];
+      EXPECT_NEAR((*server.model().values)[j], stepped, 1e-6) << record.t;
+    }
+    steps += record.outcome.has_stepped ? 1 : 0;
+    return sim::Next::kContinue;
+  }
+  std::uint64_t steps = 0;
+
+ private:
+  const Asker& asker_;
+};
+
+// Whatever the method keeps, an adversary's copy of it answers as the server then does.
+TEST(Preview, IsWhatTheServerDoes) {
+  for (const char* text :
+       {"table", "asgd", "delay-adaptive(drop, concurrency=2)", "picky(0.1)", "fedbuff(5)",
+        "throttle", "kardam(3)", "basgd(7, cwmed)", "zeno++", "aflguard(1.5)"}) {
+    SCOPED_TRACE(text);
+    Asker asker;
+    Comparison comparison(asker);
+    const server::MethodPointer preview = method_of(text);
+    auto server = make_server(text);
+    Sources sources;
+    sim::Observer* const observers[] = {&comparison};
+    const auto result = sim::run({.workers = kWorkers, .estimator = optim::SgdEstimator{}},
+                                 {.server = server,
+                                  .sources = sources.pointers,
+                                  .attack = &asker,
+                                  .observers = observers,
+                                  .preview_method = preview.get()},
+                                 arrivals_of("id", 400));
+    ASSERT_TRUE(result.has_value()) << result.error().message;
+    EXPECT_GE(comparison.steps, 3u);
+  }
+}
+
+TEST(Preview, IsRefusedWithoutACopyOfTheMethod) {
+  Asker asker;
+  auto server = make_server("table");
+  Sources sources;
+  const auto result = sim::run({.workers = kWorkers},
+                               {.server = server, .sources = sources.pointers, .attack = &asker},
+                               arrivals_of("id", 10));
+  ASSERT_FALSE(result.has_value());
+  EXPECT_NE(result.error().message.find("no copy of it"), std::string::npos);
 }
 
 TEST(MethodLiveness, NoMethodStallsTheSimulator) {

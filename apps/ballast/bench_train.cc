@@ -70,15 +70,20 @@ Result<TrainBenchResult> bench_training(const assembly::RunSpec& run,
   BALLAST_TRY(const auto training, assembly::training_data(run, kSeed, material.data));
   BALLAST_TRY(const auto source, material.model->make_source(training));
   BALLAST_TRY(const auto attack, assembly::make_run_attack(run));
+  BALLAST_TRY(const auto preview_method,
+              assembly::make_preview_method(run, kSeed, material, attack.get()));
   BALLAST_TRY(const auto arrivals, assembly::make_arrivals(run, kSeed));
   const std::vector<worker::GradientSource*> sources(run.workers, source.get());
   const Clock::time_point start = Clock::now();
-  BALLAST_TRY(const auto result,
-              sim::run({.workers = assembly::population(run),
-                        .estimator = assembly::estimator_options(run),
-                        .seed = kSeed,
-                        .threads = threads},
-                       {.server = server, .sources = sources, .attack = attack.get()}, arrivals));
+  BALLAST_TRY(const auto result, sim::run({.workers = assembly::population(run),
+                                           .estimator = assembly::estimator_options(run),
+                                           .seed = kSeed,
+                                           .threads = threads},
+                                          {.server = server,
+                                           .sources = sources,
+                                           .attack = attack.get(),
+                                           .preview_method = preview_method.get()},
+                                          arrivals));
   const double seconds = seconds_since(start);
   const double in_gradients =
       std::reduce(result.gradient_seconds.begin(), result.gradient_seconds.end());

@@ -102,6 +102,22 @@ Result<std::shared_ptr<server::ServerGradient>> make_server_gradient(const RunSp
                                            static_cast<std::uint32_t>(run.workers));
 }
 
+Result<server::MethodPointer> make_method(const RunSpec& run, std::uint64_t seed, std::size_t dim,
+                                          std::shared_ptr<const kernels::Backend> backend,
+                                          const ServerSetting& setting,
+                                          std::shared_ptr<server::ServerGradient> gradient) {
+  if (gradient == nullptr) gradient = std::make_shared<NoGradient>();
+  return methods::make_method(run.method, {.worker_count = run.workers,
+                                           .dim = dim,
+                                           .eta = run.eta,
+                                           .seed = seed,
+                                           .backend = std::move(backend),
+                                           .server_gradient = std::move(gradient),
+                                           .rule = run.rule,
+                                           .weights = weight_policy(run),
+                                           .rows_min = setting.rows_min});
+}
+
 Result<server::ParameterServer> make_server_with(const RunSpec& run, std::uint64_t seed,
                                                  const learn::Model& model,
                                                  const server::AdmissionOptions& admission,
@@ -116,16 +132,8 @@ Result<server::ParameterServer> make_server_with(const RunSpec& run, std::uint64
   BALLAST_TRY(const std::shared_ptr<const kernels::Backend> backend,
               kernels::make_backend(run.device, setting.threads));
   BALLAST_TRY(auto optimizer, make_optimizer(run, backend, model.initial_parameters(seed)));
-  if (gradient == nullptr) gradient = std::make_shared<NoGradient>();
-  BALLAST_TRY(auto method, methods::make_method(run.method, {.worker_count = run.workers,
-                                                             .dim = optimizer->model()->size(),
-                                                             .eta = run.eta,
-                                                             .seed = seed,
-                                                             .backend = backend,
-                                                             .server_gradient = std::move(gradient),
-                                                             .rule = run.rule,
-                                                             .weights = weight_policy(run),
-                                                             .rows_min = setting.rows_min}));
+  BALLAST_TRY(auto method, make_method(run, seed, optimizer->model()->size(), backend, setting,
+                                       std::move(gradient)));
   return server::ParameterServer::make(
       options, {.method = std::move(method), .optimizer = std::move(optimizer)});
 }
@@ -190,6 +198,16 @@ Result<learn::TrainingData> training_data(const RunSpec& run, std::uint64_t seed
       .batch = run.batch};
 }
 
+Result<server::MethodPointer> make_preview_method(const RunSpec& run, std::uint64_t seed,
+                                                  const Material& material,
+                                                  const attacks::Attack* attack) {
+  if (attack == nullptr || !attack->needs_preview()) return nullptr;
+  BALLAST_TRY(auto gradient, make_server_gradient(run, seed, material));
+  BALLAST_TRY(std::shared_ptr<const kernels::Backend> backend,
+              kernels::make_backend(run.device, 1));
+  return make_method(run, seed, material.model->dim(), std::move(backend), {}, std::move(gradient));
+}
+
 Result<attacks::AttackPointer> make_run_attack(const RunSpec& run) {
   if (run.byzantine == 0) return nullptr;
   return attacks::make_attack(run.attack);
@@ -199,19 +217,24 @@ Result<std::vector<sim::Arrival>> make_arrivals(const RunSpec& run, std::uint64_
   BALLAST_TRY(const sim::ArrivalPattern arrivals, sim::parse_arrivals(run.arrivals));
   if (run.clock == Clock::kVirtual) {
     BALLAST_TRY(const sim::ComputeTime time, sim::parse_compute_time(run.compute_time));
-    return sim::draw_arrivals(sim::VirtualTimeOptions{.workers = population(run),
-                                                      .speed = arrivals.kind,
-                                                      .distribution = time.distribution,
-                                                      .sigma = time.sigma,
-                                                      .share = run.share,
-                                                      .seed = seed},
-                              run.updates);
+    sim::VirtualTimeOptions options{.workers = population(run),
+                                    .speed = arrivals.kind,
+                                    .distribution = time.distribution,
+                                    .sigma = time.sigma,
+                                    .share = run.share,
+                                    .seed = seed};
+    if (arrivals.kind == sim::ScheduleKind::kFlood) {
+      options.speed = sim::ScheduleKind::kUniform;
+      options.byzantine_factor = arrivals.flood_rate;
+    }
+    return sim::draw_arrivals(options, run.updates);
   }
   sim::ScheduleOptions options{.kind = arrivals.kind,
                                .workers = population(run),
                                .share = run.share,
                                .seed = seed,
-                               .burst_length = arrivals.burst_length};
+                               .burst_length = arrivals.burst_length,
+                               .flood_rate = arrivals.flood_rate};
   if (arrivals.kind == sim::ScheduleKind::kTrace) {
     BALLAST_TRY(options.trace, sim::read_trace(run.trace, run.workers));
   }

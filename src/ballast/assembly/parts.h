@@ -55,6 +55,12 @@ Result<server::ParameterServer> make_server(const RunSpec& run, std::uint64_t se
 Result<learn::TrainingData> training_data(const RunSpec& run, std::uint64_t seed,
                                           const DataPair& data);
 
+// A second method like the server's, for an adversary that tries its updates on it first. Null
+// where the attack does not.
+Result<server::MethodPointer> make_preview_method(const RunSpec& run, std::uint64_t seed,
+                                                  const Material& material,
+                                                  const attacks::Attack* attack);
+
 // The run's attack, none without Byzantine workers.
 Result<attacks::AttackPointer> make_run_attack(const RunSpec& run);
 

@@ -131,9 +131,9 @@ Check check_arrivals(const RunSpec& run) {
   const auto arrivals = sim::parse_arrivals(run.arrivals);
   BALLAST_TRY_STATUS(require_parsed("arrivals", arrivals));
   BALLAST_TRY_STATUS(require_parsed("compute_time", sim::parse_compute_time(run.compute_time)));
-  BALLAST_TRY_STATUS(require(run.clock == Clock::kDraw || arrivals->has_speeds(),
-                             {"arrivals", "clock"},
-                             "with clock = \"virtual\" arrivals are speeds: uniform, id or id^2"));
+  BALLAST_TRY_STATUS(
+      require(run.clock == Clock::kDraw || arrivals->has_speeds(), {"arrivals", "clock"},
+              "with clock = \"virtual\" arrivals are speeds: uniform, id, id^2 or flood"));
   return require(!is_trace(run) || !run.trace.empty(), {"arrivals", "trace"},
                  R"(arrivals = "trace" needs a file; set trace = "FILE")");
 }

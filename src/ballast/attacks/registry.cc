@@ -16,7 +16,15 @@ namespace ballast::attacks {
   ATTACK(Scaled)                \
   ATTACK(Mimic)                 \
   ATTACK(MinMax)                \
-  ATTACK(MinSum)
+  ATTACK(MinSum)                \
+  ATTACK(LittleSearch)          \
+  ATTACK(EmpireSearch)          \
+  ATTACK(FixedVector)           \
+  ATTACK(NotFinite)             \
+  ATTACK(StaleReplay)           \
+  ATTACK(DelayedBurst)          \
+  ATTACK(Ambush)                \
+  ATTACK(Opportunist)
 
 #define BALLAST_DECLARE_ATTACK(NAME) extern const AttackItem k##NAME##Attack;
 #define BALLAST_ATTACK_ADDRESS(NAME) &k##NAME##Attack,

@@ -37,9 +37,11 @@ TEST(AttackRegistry, NamesEachAttackOnceAndSaysWhatItDoes) {
     EXPECT_FALSE(entry->help.empty()) << entry->name;
     EXPECT_TRUE(make_attack(entry->name).has_value()) << entry->name;
   }
-  EXPECT_EQ(names, (std::set<std::string_view>{"none", "label-flip", "sign-flip", "little",
-                                               "empire", "gaussian", "zero", "scaled", "mimic",
-                                               "min-max", "min-sum"}));
+  EXPECT_EQ(names,
+            (std::set<std::string_view>{
+                "none", "label-flip", "sign-flip", "little", "empire", "gaussian", "zero", "scaled",
+                "mimic", "min-max", "min-sum", "little-search", "empire-search", "fixed-vector",
+                "not-finite", "stale-replay", "delayed-burst", "ambush", "opportunist"}));
 }
 
 TEST(AttackRegistry, BuildsWhatTheNamePromises) {

@@ -248,6 +248,8 @@ Result<FinishedRun> run_one(const PlannedRun& planned, const assembly::Material&
   BALLAST_TRY(const auto source, material.model->make_source(training));
   BALLAST_TRY(const auto evaluator, material.model->make_evaluator(material.data.test));
   BALLAST_TRY(const auto attack, assembly::make_run_attack(run));
+  BALLAST_TRY(const auto preview_method,
+              assembly::make_preview_method(run, planned.seed, material, attack.get()));
   BALLAST_TRY(const auto arrivals, assembly::make_arrivals(run, planned.seed));
 
   BALLAST_TRY(auto explainer, make_explainer(run, options));
@@ -279,7 +281,8 @@ Result<FinishedRun> run_one(const PlannedRun& planned, const assembly::Material&
                                 .sources = sources,
                                 .attack = attack.get(),
                                 .observers = observers,
-                                .checkpoints = is_saved ? &saver : nullptr},
+                                .checkpoints = is_saved ? &saver : nullptr,
+                                .preview_method = preview_method.get()},
                                arrivals, std::move(from));
   if (result) {
     finished.record.gradient_seconds =

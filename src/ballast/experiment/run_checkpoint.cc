@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 // In front of the names of everything that is not the method's own.
 constexpr std::string_view kRun = "run-";
 constexpr std::string_view kRunNumbers = "run-numbers";
+constexpr std::string_view kAttackNumbers = "run-attack";
 constexpr std::size_t kRecordBytesMax = std::size_t{1} << 30;
 
 std::string name_of(std::string_view what, std::size_t worker) {
@@ -55,6 +56,9 @@ class NumberReader {
     return std::bit_cast<double>((high << 32U) | (low & UINT32_MAX));
   }
 
+  // Whether none is left.
+  bool is_over() const noexcept { return !is_fine_ || next_ == numbers_.size(); }
+
   // Whether all were read and each could be.
   bool is_done() const noexcept { return is_fine_ && next_ == numbers_.size(); }
 
@@ -79,10 +83,32 @@ server::NamedNumbers numbers_of_run(const sim::ClusterStateView& cluster, const 
   put_bits(numbers.values, tally.loss_sum);
   put_bits(numbers.values, tally.training_seconds);
   put_bits(numbers.values, tally.total_seconds);
-  for (const std::uint64_t count : cluster.seen_counts) {
+  for (const std::uint64_t count : cluster.adversary.counts) {
     numbers.values.push_back(static_cast<double>(count));
   }
   return numbers;
+}
+
+// What the adversary remembers beside what it has seen; nothing where nobody colludes.
+void put_adversary(server::MethodStateView& state, const sim::ClusterStateView& cluster) {
+  const sim::AdversaryStateView& adversary = cluster.adversary;
+  for (std::size_t i = 0; i < adversary.updates.size(); ++i) {
+    state.vectors.push_back({name_of("seen", i), adversary.counts[i], adversary.updates[i]});
+  }
+  if (adversary.memory == nullptr) return;
+  const auto& memory = *adversary.memory;
+  server::NamedNumbers numbers{
+      .name = std::string(kAttackNumbers),
+      .values = {static_cast<double>(cluster.held),
+                 adversary.last_honest ? static_cast<double>(*adversary.last_honest) + 1.0 : 0.0,
+                 static_cast<double>(memory.revision), static_cast<double>(memory.vectors.size())}};
+  for (std::size_t i = 0; i < memory.vectors.size(); ++i) {
+    const auto& kept = memory.vectors[i];
+    numbers.values.push_back(static_cast<double>(kept.revision));
+    state.vectors.push_back({name_of("attack", i), kept.revision, kept.values});
+  }
+  for (const double number : memory.numbers) put_bits(numbers.values, number);
+  state.numbers.push_back(std::move(numbers));
 }
 
 bool read_numbers(const server::MethodState& state, SavedRun& run) {
@@ -98,8 +124,36 @@ bool read_numbers(const server::MethodState& state, SavedRun& run) {
     *number = reader.bits();
   }
   if (reader.is_done()) return true;  // nobody colludes
-  run.cluster.seen_counts.resize(run.cluster.server.senders.size());
-  for (std::uint64_t& count : run.cluster.seen_counts) count = reader.whole();
+  run.cluster.adversary.counts.resize(run.cluster.server.senders.size());
+  for (std::uint64_t& count : run.cluster.adversary.counts) count = reader.whole();
+  return reader.is_done();
+}
+
+std::vector<float> take_vector(server::MethodState& state, const std::string& name) {
+  server::NamedVector* const vector = state.find_vector(name);
+  return vector != nullptr ? std::move(vector->values) : std::vector<float>();
+}
+
+bool read_adversary(server::MethodState& state, sim::ClusterState& cluster) {
+  sim::AdversaryState& adversary = cluster.adversary;
+  for (std::size_t i = 0; i < adversary.counts.size(); ++i) {
+    adversary.updates.push_back(take_vector(state, name_of("seen", i)));
+  }
+  const server::NamedNumbers* const numbers = state.find_numbers(kAttackNumbers);
+  if (numbers == nullptr) return adversary.counts.empty();
+  NumberReader reader(numbers);
+  cluster.held = reader.whole();
+  const std::uint64_t last_honest = reader.whole();
+  if (last_honest > adversary.counts.size()) return false;
+  if (last_honest > 0) adversary.last_honest = static_cast<std::uint32_t>(last_honest - 1);
+  adversary.memory.revision = reader.whole();
+  const std::uint64_t vector_count = reader.whole();
+  if (vector_count > numbers->values.size()) return false;
+  for (std::uint64_t i = 0; i < vector_count; ++i) {
+    adversary.memory.vectors.push_back(
+        {.revision = reader.whole(), .values = take_vector(state, name_of("attack", i))});
+  }
+  while (!reader.is_over()) adversary.memory.numbers.push_back(reader.bits());
   return reader.is_done();
 }
 
@@ -116,11 +170,6 @@ void put_worker(server::MethodStateView& state, std::size_t i,
   state.vectors.push_back({name_of("direction", i), k, progress.state.estimator.direction});
   state.vectors.push_back({name_of("model", i), k, progress.state.previous_model});
   state.vectors.push_back({name_of("statistics", i), k, progress.state.statistics});
-}
-
-std::vector<float> take_vector(server::MethodState& state, const std::string& name) {
-  server::NamedVector* const vector = state.find_vector(name);
-  return vector != nullptr ? std::move(vector->values) : std::vector<float>();
 }
 
 bool read_worker(server::MethodState& state, std::size_t i, sim::WorkerProgress& progress) {
@@ -143,10 +192,7 @@ server::ServerStateView with_run(const sim::ClusterStateView& cluster, const Tal
   for (std::size_t i = 0; i < cluster.workers.size(); ++i) {
     put_worker(state.method_state, i, cluster.workers[i]);
   }
-  for (std::size_t i = 0; i < cluster.seen_updates.size(); ++i) {
-    state.method_state.vectors.push_back(
-        {name_of("seen", i), cluster.seen_counts[i], cluster.seen_updates[i]});
-  }
+  put_adversary(state.method_state, cluster);
   return state;
 }
 
@@ -161,9 +207,7 @@ std::optional<SavedRun> without_run(server::ServerState state) {
   for (std::size_t i = 0; i < worker_count; ++i) {
     if (!read_worker(method, i, run.cluster.workers[i])) return std::nullopt;
   }
-  for (std::size_t i = 0; i < run.cluster.seen_counts.size(); ++i) {
-    run.cluster.seen_updates.push_back(take_vector(method, name_of("seen", i)));
-  }
+  if (!read_adversary(method, run.cluster)) return std::nullopt;
   const auto is_ours = [](const auto& named) { return named.name.starts_with(kRun); };
   std::erase_if(method.numbers, is_ours);
   std::erase_if(method.vectors, is_ours);

@@ -152,6 +152,20 @@ TEST_F(RunCheckpoints, ARunThatDiedGoesOnBitForBit) {
   EXPECT_EQ(told.at(0), saved);
 }
 
+// Attacks that know the rule, or remember what they saw.
+TEST_F(RunCheckpoints, TheAdversaryGoesOnToo) {
+  for (const std::string attack : {"little-search(4, 3)", "stale-replay(5)",
+                                   "delayed-burst(empire, 7)", "opportunist(sign-flip)"}) {
+    SCOPED_TRACE(attack);
+    planned.run.attack = attack;
+    const FinishedRun whole = run({}).value();
+    for (const std::uint64_t t : {10, 30, 50}) (void)run_until(t, saving());
+    EXPECT_TRUE(fs::exists(saving().checkpoint_folder));
+    expect_equal(run(saving()).value(), whole);
+    fs::remove_all(saving().checkpoint_folder);
+  }
+}
+
 TEST_F(RunCheckpoints, ThoseOfOtherSettingsAreNotUsed) {
   const FinishedRun whole = run({}).value();
   planned.run.eta *= 2;

@@ -163,7 +163,7 @@ TEST(Validate, RefusesArrivalsThatDoNotFitTheClock) {
   EXPECT_EQ(
       outcome("clock = \"virtual\"\narrivals = \"round-robin\""),
       "spec.toml:2: arrivals = \"round-robin\": with clock = \"virtual\" arrivals are speeds: "
-      "uniform, id or id^2");
+      "uniform, id, id^2 or flood");
   EXPECT_EQ(outcome("arrivals = \"trace\""),
             "spec.toml:1: arrivals = \"trace\": arrivals = \"trace\" needs a file; set trace = "
             "\"FILE\"");

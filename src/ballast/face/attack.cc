@@ -33,6 +33,10 @@ class LibraryAttack final : public Attack {
   Status collude(const AdversaryView& view, std::span<float> update) const override {
     if (view.honest_rows.empty()) return {};
     BALLAST_TRY_STATUS(check(view, update));
+    if (attack_->needs_preview() || attack_->has_memory() || attack_->chooses_time()) {
+      return unsupported(
+          "this attack knows the server or remembers what it saw; a simulation makes it");
+    }
     std::vector<const float*> rows;
     for (const auto row : view.honest_rows) rows.push_back(row.data());
     attack_->collude({.honest_rows = {rows, update.size()},
@@ -43,7 +47,7 @@ class LibraryAttack final : public Attack {
     return {};
   }
 
-  Status check_honest_count(std::size_t count) const { return attack_->check_honest_count(count); }
+  const attacks::Attack& inner() const { return *attack_; }
 
  private:
   static Status check(const AdversaryView& view, std::span<const float> update) {
@@ -83,6 +87,11 @@ std::string list_attacks() { return expression::to_text(attacks::attack_registry
 
 namespace face {
 
+const attacks::Attack* library_attack(const ballast::Attack& attack) {
+  const auto* ours = dynamic_cast<const LibraryAttack*>(&attack);
+  return ours == nullptr ? nullptr : &ours->inner();
+}
+
 AttackAdapter::AttackAdapter(const ballast::Attack& attack) : attack_(attack) {
   note(guarded("the attack", [&]() -> Status {
     colludes_ = attack_.colludes();
@@ -97,11 +106,6 @@ Result<std::vector<int>> AttackAdapter::label_map(int class_count) const {
 void AttackAdapter::change_update(const worker::SampleKey& key, std::span<float> update) const {
   const SampleKey shown = {.seed = key.seed, .worker = key.worker, .step = key.step};
   note(guarded("the attack", [&] { return attack_.change_update(shown, update); }));
-}
-
-Status AttackAdapter::check_honest_count(std::size_t count) const {
-  const auto* ours = dynamic_cast<const LibraryAttack*>(&attack_);
-  return ours == nullptr ? Status{} : ours->check_honest_count(count);
 }
 
 void AttackAdapter::collude(const attacks::AdversaryView& view, std::span<float> update) const {

@@ -12,6 +12,9 @@
 
 namespace ballast::face {
 
+// The attack of the library that the caller took by its name; null where it is the caller's own.
+const attacks::Attack* library_attack(const ballast::Attack& attack);
+
 // Keeps the first error of the caller's code: the rooms' hooks have no way to return one.
 // Thread-safety: any thread may call it.
 class AttackAdapter final : public attacks::Attack {
@@ -21,7 +24,6 @@ class AttackAdapter final : public attacks::Attack {
 
   Result<std::vector<int>> label_map(int class_count) const override;
   void change_update(const worker::SampleKey& key, std::span<float> update) const override;
-  Status check_honest_count(std::size_t count) const override;
   bool colludes() const noexcept override { return colludes_; }
   void collude(const attacks::AdversaryView& view, std::span<float> update) const override;
 

@@ -339,6 +339,19 @@ TEST(Misuse, OfALibraryAttackByHandIsAnError) {
   expect_error(collude(honest, {}), "0 counts");
   expect_error(collude(honest, std::vector<std::uint64_t>{0}), "honest row 0");
   expect_error(attack->change_update({}, {static_cast<float*>(nullptr), 2}), "null");
+  const std::vector<std::span<const float>> rows = {honest};
+  expect_error(parse_attack("little-search")
+                   .value()
+                   ->collude({.honest_rows = rows, .honest_counts = counts, .model = {}}, update),
+               "a simulation makes it");
+}
+
+TEST(Misuse, AnAttackThatTriesItsUpdatesNeedsAServerOfTheLibrary) {
+  Simulation simulation = small_simulation();
+  simulation.attack = parse_attack("empire-search").value();
+  EXPECT_TRUE(simulate({.start = {0, 0}}, simulation).has_value());
+  simulation.attack = parse_attack("mimic(1000)").value();
+  expect_simulation_error(simulation, "mimic");
 }
 
 }  // namespace

@@ -95,7 +95,8 @@ Result<std::vector<sim::Arrival>> draw_arrivals(const Simulation& simulation) {
                                                              .byzantine = simulation.byzantine},
                                                  .share = simulation.share,
                                                  .seed = simulation.seed,
-                                                 .burst_length = pattern.burst_length},
+                                                 .burst_length = pattern.burst_length,
+                                                 .flood_rate = pattern.flood_rate},
                             simulation.updates);
 }
 
@@ -122,15 +123,21 @@ Result<SimulationResult> run(Training training, const Simulation& simulation) {
   BALLAST_TRY(const Sources sources, make_sources(simulation));
   const auto estimator = face::estimator_of(training.optimizer);
   training.statistic_count = sources.own[0]->initial_statistics().size();
-  BALLAST_TRY(auto made,
-              face::make_server(simulation.honest + simulation.byzantine, std::move(training), {}));
-  std::optional<face::AttackAdapter> attack;
+  const std::size_t worker_count = simulation.honest + simulation.byzantine;
+  std::optional<face::AttackAdapter> adapter;  // of an attack of the caller's own
+  const attacks::Attack* attack = nullptr;
+  server::MethodPointer preview_method;
   if (simulation.attack != nullptr) {
-    attack.emplace(*simulation.attack);
-    BALLAST_TRY_STATUS(attack->status());
+    attack = face::library_attack(*simulation.attack);
+    if (attack == nullptr) attack = &adapter.emplace(*simulation.attack);
+    if (adapter) BALLAST_TRY_STATUS(adapter->status());
     BALLAST_TRY_STATUS(attack->check_honest_count(simulation.honest));
+    if (attack->needs_preview()) {
+      BALLAST_TRY(preview_method, face::make_preview_method(worker_count, training));
+    }
   }
-  Watch watch(simulation, made, attack ? &*attack : nullptr);
+  BALLAST_TRY(auto made, face::make_server(worker_count, std::move(training), {}));
+  Watch watch(simulation, made, adapter ? &*adapter : nullptr);
   sim::Observer* const observer = &watch;
   BALLAST_TRY(const auto result,
               sim::run({.workers = {.honest = simulation.honest, .byzantine = simulation.byzantine},
@@ -139,8 +146,9 @@ Result<SimulationResult> run(Training training, const Simulation& simulation) {
                         .threads = simulation.threads},
                        {.server = made.server,
                         .sources = sources.by_worker,
-                        .attack = attack ? &*attack : nullptr,
-                        .observers = {&observer, 1}},
+                        .attack = attack,
+                        .observers = {&observer, 1},
+                        .preview_method = preview_method.get()},
                        arrivals));
   return result_of(result, made.server);
 }

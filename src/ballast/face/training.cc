@@ -95,6 +95,19 @@ Result<MadeServer> make_server(std::size_t worker_count, Training training,
   return MadeServer{.server = std::move(server), .own_method = own_method};
 }
 
+Result<server::MethodPointer> make_preview_method(std::size_t worker_count,
+                                                  const Training& training) {
+  if (training.method != nullptr) {
+    return unsupported(
+        "the attack needs a copy of the server's method, and yours cannot be copied");
+  }
+  if (worker_count > kRowsMax || training.start.empty()) {
+    return invalid_argument("the first model is empty, or there are too many workers");
+  }
+  BALLAST_TRY(BackendPointer backend, make_backend(training.compute));
+  return make_table(worker_count, training, std::move(backend));
+}
+
 Snapshot public_snapshot(const server::Snapshot& snapshot) {
   return {.version = snapshot.version, .values = snapshot.values};
 }

@@ -21,6 +21,11 @@ struct MadeServer {
 Result<MadeServer> make_server(std::size_t worker_count, Training training,
                                server::AdmissionOptions admission);
 
+// A second method like that server's, for an adversary that tries its updates on it first. Refuses
+// a method of the caller's own, of which there is only one.
+Result<server::MethodPointer> make_preview_method(std::size_t worker_count,
+                                                  const Training& training);
+
 Snapshot public_snapshot(const server::Snapshot& snapshot);
 Verdict public_verdict(server::Verdict verdict) noexcept;
 WorkerFacts facts_of(const server::WorkerRecord& record);

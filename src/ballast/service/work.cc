@@ -259,9 +259,13 @@ Result<attacks::AttackPointer> make_network_attack(const assembly::RunSpec& run,
   BALLAST_TRY(attacks::AttackPointer made, assembly::make_run_attack(liar));
   if (made->colludes()) {
     return unsupported(fmt::format(
-        "the attack '{}' needs the honest workers' updates, which a worker on a network does not "
-        "see; try it with 'ballast train'",
-        attack));
+        "the attack '{}' needs {}, which a worker on a network does not have; try it with 'ballast "
+        "train'",
+        attack,
+        made->needs_preview()  ? "a copy of the server's method"
+        : made->chooses_time() ? "to choose its time by what others send"
+        : made->has_memory()   ? "a memory of earlier updates"
+                               : "the honest workers' updates"));
   }
   return made;
 }

@@ -31,11 +31,15 @@ ClusterState copy(const ClusterStateView& view) {
                      .byzantine_arrivals = view.byzantine_arrivals,
                      .server = server::copy(view.server),
                      .workers = view.workers,
-                     .seen_updates = {},
-                     .seen_counts = view.seen_counts};
-  for (const auto& update : view.seen_updates) {
-    state.seen_updates.emplace_back(update.begin(), update.end());
+                     .adversary = {.updates = {},
+                                   .counts = view.adversary.counts,
+                                   .last_honest = view.adversary.last_honest,
+                                   .memory = {}},
+                     .held = view.held};
+  for (const auto& update : view.adversary.updates) {
+    state.adversary.updates.emplace_back(update.begin(), update.end());
   }
+  if (view.adversary.memory != nullptr) state.adversary.memory = *view.adversary.memory;
   return state;
 }
 
@@ -80,10 +84,21 @@ TEST(Checkpoint, ARunGoesOnBitForBit) {
 }
 
 TEST(Checkpoint, AlsoWithColludersAndReplyOfThePaper) {
-  for (const std::string attack : {"empire(0.1)", "little", "mimic(0)", "gaussian(1)"}) {
+  for (const std::string attack :
+       {"empire(0.1)", "little", "mimic(0)", "gaussian(1)", "little-search", "empire-search"}) {
     SCOPED_TRACE(attack);
     expect_the_same_wherever_it_is_cut(
         {.reply = server::Reply::kPaper, .rule = "cwmed", .attack = attack, .threads = 2});
+  }
+}
+
+// What is held back, remembered and tried goes on as well.
+TEST(Checkpoint, AlsoWithAttacksThatRememberAndChooseTheirTime) {
+  for (const std::string attack :
+       {"stale-replay(3)", "stale-replay(3, own)", "delayed-burst(empire, 4)", "ambush(little, 1)",
+        "opportunist(sign-flip, 1.2, 5)", "not-finite"}) {
+    SCOPED_TRACE(attack);
+    expect_the_same_wherever_it_is_cut({.rule = "gm", .attack = attack, .threads = 2});
   }
 }
 
@@ -155,10 +170,22 @@ TEST(Checkpoint, TheStateOfAnotherRunIsRefused) {
   for (WorkerProgress& worker : state.workers) worker.has_update = false;
   EXPECT_TRUE(is_refused(state));
   state = state_after_ten();
-  state.seen_counts.clear();
+  state.adversary.counts.clear();
   EXPECT_TRUE(is_refused(state));
   state = state_after_ten();
-  state.seen_updates[0].pop_back();
+  state.adversary.updates[0].pop_back();
+  EXPECT_TRUE(is_refused(state));
+  state = state_after_ten();
+  state.adversary.last_honest = 3;
+  EXPECT_TRUE(is_refused(state));
+  state = state_after_ten();
+  state.adversary.last_honest.reset();
+  EXPECT_TRUE(is_refused(state));
+  state = state_after_ten();
+  state.adversary.memory.numbers = {1.0};
+  EXPECT_TRUE(is_refused(state));
+  state = state_after_ten();
+  state.held = 1;
   EXPECT_TRUE(is_refused(state));
   state = state_after_ten();
   state.workers[0].state.previous_model.push_back(1.0f);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ballast/sim/adversary.h"
+#include "ballast/sim/arrival_queue.h"
 #include "ballast/sim/update_pool.h"
 
 namespace ballast::sim {
@@ -29,6 +30,10 @@ Status validate(const ClusterOptions& options, const ClusterParts& parts,
         fmt::format("a cluster of {} workers needs as many sources, not {}, and a server for as "
                     "many, not {}",
                     total, parts.sources.size(), parts.server.worker_count()));
+  }
+  if (parts.attack != nullptr && parts.attack->needs_preview() && parts.preview_method == nullptr) {
+    return invalid_argument(
+        "the attack tries its updates on the server's method, and was given no copy of it");
   }
   for (const Arrival& arrival : arrivals) {
     if (arrival.worker < total) continue;
@@ -81,8 +86,9 @@ class Run {
         parts_(parts),
         arrivals_(arrivals),
         returns_(find_returns(arrivals, workers.size())),
+        queue_(arrivals, options.workers),
         tickets_(workers.size()),
-        adversary_(options.workers, parts.server.dim(), parts.attack),
+        adversary_(options.workers, parts.server.dim(), parts.attack, parts.preview_method),
         workers_(workers),
         pool_(workers, options.threads) {}
 
@@ -95,8 +101,9 @@ class Run {
 
   // In place of join_all().
   Status go_on_from(ClusterState state) {
+    BALLAST_TRY_STATUS(queue_.restore(state.arrivals, state.held));
     BALLAST_TRY_STATUS(check_fits(state));
-    BALLAST_TRY_STATUS(adversary_.restore(std::move(state.seen_updates), state.seen_counts));
+    BALLAST_TRY_STATUS(adversary_.restore(std::move(state.adversary)));
     for (std::uint32_t i = 0; i < workers_.size(); ++i) {
       WorkerProgress& progress = state.workers[i];
       const bool has_sent = progress.state.estimator.updates > 0;
@@ -112,7 +119,7 @@ class Run {
   }
 
   Result<RunResult> deliver_all() {
-    while (result_.arrivals < arrivals_.size() && result_.ending == Ending::kComplete) {
+    while (!queue_.is_over() && result_.ending == Ending::kComplete) {
       if (options_.stop != nullptr && options_.stop->load()) {
         result_.ending = Ending::kByRequest;
       } else {
@@ -130,12 +137,10 @@ class Run {
  private:
   // Whether the state can be one of this run.
   Status check_fits(const ClusterState& state) const {
-    bool fits = state.workers.size() == workers_.size() && state.arrivals <= arrivals_.size() &&
-                state.server.senders.size() == workers_.size();
-    std::vector<bool> comes_again(workers_.size());
-    for (std::size_t i = state.arrivals; fits && i < arrivals_.size(); ++i) {
-      comes_again[arrivals_[i].worker] = true;
-    }
+    bool fits = state.workers.size() == workers_.size() &&
+                state.server.senders.size() == workers_.size() &&
+                (state.held == 0 || adversary_.chooses_time());
+    const std::vector<bool> comes_again = queue_.who_comes_again();
     for (std::size_t i = 0; fits && i < workers_.size(); ++i) {
       fits = !comes_again[i] || state.workers[i].has_update;
     }
@@ -144,15 +149,15 @@ class Run {
   }
 
   Status save_if_due(bool was_cut) {
-    if (parts_.checkpoints == nullptr || result_.arrivals == arrivals_.size()) return {};
+    if (parts_.checkpoints == nullptr || queue_.is_over()) return {};
     if (!was_cut && !parts_.checkpoints->is_due()) return {};
     pool_.settle();
     ClusterStateView view{.arrivals = result_.arrivals,
                           .byzantine_arrivals = result_.byzantine_arrivals,
                           .server = parts_.server.state(),
                           .workers = {},
-                          .seen_updates = adversary_.seen_updates(),
-                          .seen_counts = adversary_.seen_counts()};
+                          .adversary = adversary_.state(),
+                          .held = queue_.held_count()};
     for (std::uint32_t i = 0; i < workers_.size(); ++i) {
       const Result<worker::WorkerUpdate>* update = pool_.peek(i);
       // It fails when its turn comes, and so would the run that goes on.
@@ -179,25 +184,34 @@ class Run {
     return {};
   }
 
+  // Whether the adversary lets a Byzantine worker wait. An update that failed is not waited for.
+  bool holds(std::uint32_t worker) {
+    if (!adversary_.chooses_time()) return false;
+    const Result<worker::WorkerUpdate>& update = pool_.wait_for(worker);
+    return update && adversary_.holds({worker, tickets_[worker], update->values}, parts_.server,
+                                      queue_.held_count());
+  }
+
   Status deliver_next() {
-    const std::size_t index = result_.arrivals++;
-    const Arrival& arrival = arrivals_[index];
-    auto update = pool_.finish(arrival.worker);
-    if (!update) return failed(std::move(update).error());
-    const auto values = adversary_.what_is_sent(arrival.worker, update->values, parts_.server);
-    const server::Judgement judgement = parts_.server.on_update({.worker = arrival.worker,
-                                                                 .ticket = tickets_[arrival.worker],
-                                                                 .values = values,
-                                                                 .statistics = update->statistics},
-                                                                arrival.at);
+    const std::size_t index = queue_.take([this](std::uint32_t worker) { return holds(worker); });
+    const std::uint32_t worker = arrivals_[index].worker;
+    const Instant now = queue_.now();
+    ++result_.arrivals;
+    auto update = pool_.finish(worker);
+    if (!update) return failed(worker, std::move(update).error());
+    const wire::Ticket& ticket = tickets_[worker];
+    const auto values = adversary_.what_is_sent({worker, ticket, update->values}, parts_.server);
+    const server::Judgement judgement = parts_.server.on_update(
+        {.worker = worker, .ticket = ticket, .values = values, .statistics = update->statistics},
+        now);
     if (judgement.outcome.verdict == server::Verdict::kAccepted) {
-      adversary_.note_accepted(arrival.worker, values);
+      adversary_.note_accepted(worker, values);
     }
-    BALLAST_TRY_STATUS(start(arrival.worker, judgement.next, returns_.after[index]));
+    BALLAST_TRY_STATUS(start(worker, judgement.next, returns_.after[index]));
     return tell({.t = result_.arrivals,
-                 .worker = arrival.worker,
-                 .is_byzantine = options_.workers.is_byzantine(arrival.worker),
-                 .at = arrival.at,
+                 .worker = worker,
+                 .is_byzantine = options_.workers.is_byzantine(worker),
+                 .at = now,
                  .version = update->version,
                  .loss = update->loss,
                  .reply = judgement.next->model,
@@ -213,8 +227,7 @@ class Run {
     return {};
   }
 
-  Status failed(Error error) const {
-    const std::uint32_t worker = arrivals_[result_.arrivals - 1].worker;
+  Status failed(std::uint32_t worker, Error error) const {
     error.message =
         fmt::format("worker {} at arrival {}: {}", worker, result_.arrivals, error.message);
     return tl::unexpected(std::move(error));
@@ -224,6 +237,7 @@ class Run {
   const ClusterParts& parts_;
   std::span<const Arrival> arrivals_;
   Returns returns_;
+  ArrivalQueue queue_;
   std::vector<wire::Ticket> tickets_;  // that each worker has now
   Adversary adversary_;
   std::span<worker::Worker> workers_;

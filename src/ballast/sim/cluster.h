@@ -45,6 +45,8 @@ struct ClusterParts {
   const attacks::Attack* attack = nullptr;  // of the Byzantine workers; without one they are honest
   std::span<Observer* const> observers = {};
   CheckpointSink* checkpoints = nullptr;  // none: nothing is saved
+  // Of the adversary's own, made like the server's: for attacks that need a preview of it.
+  server::Method* preview_method = nullptr;
 };
 
 enum class Ending : std::uint8_t {
@@ -65,7 +67,8 @@ struct RunResult {
 // name strangers, sources that do not fit, and no threads are refused before anything is computed.
 //
 // A Byzantine worker that colludes sees the honest workers' last accepted updates, their counts and
-// the newest model at the moment its update arrives.
+// the newest model at the moment its update arrives. An attack that chooses its time lets Byzantine
+// arrivals come later than the list says, never earlier; the other arrivals keep their order.
 //
 // With a state to go on from, the run continues as if it had never been cut: the server is
 // restored, and the arrivals before are not delivered again. A state of another run is refused.

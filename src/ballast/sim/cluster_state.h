@@ -4,9 +4,11 @@
 // it; whoever goes on makes them anew from the same specification.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "ballast/attacks/attack_memory.h"
 #include "ballast/base/error.h"
 #include "ballast/server/state.h"
 #include "ballast/worker/worker.h"
@@ -23,15 +25,29 @@ struct WorkerProgress {
   double seconds = 0.0;       // spent computing so far
 };
 
+// What the adversary has seen and remembers: see adversary.h. Empty where nobody colludes.
+struct AdversaryStateView {
+  std::vector<std::span<const float>> updates;
+  std::vector<std::uint64_t> counts;
+  std::optional<std::uint32_t> last_honest = std::nullopt;
+  const attacks::AttackMemory* memory = nullptr;
+};
+
+struct AdversaryState {
+  std::vector<std::vector<float>> updates;
+  std::vector<std::uint64_t> counts;
+  std::optional<std::uint32_t> last_honest = std::nullopt;
+  attacks::AttackMemory memory;
+};
+
 // What is written is borrowed, but for the workers.
 struct ClusterStateView {
   std::uint64_t arrivals = 0;
   std::uint64_t byzantine_arrivals = 0;
   server::ServerStateView server;
   std::vector<WorkerProgress> workers;
-  // What the adversary has seen: see adversary.h. Empty where nobody colludes.
-  std::vector<std::span<const float>> seen_updates;
-  std::vector<std::uint64_t> seen_counts;
+  AdversaryStateView adversary;
+  std::uint64_t held = 0;  // arrivals that the adversary holds back
 };
 
 struct ClusterState {
@@ -39,8 +55,8 @@ struct ClusterState {
   std::uint64_t byzantine_arrivals = 0;
   server::ServerState server;
   std::vector<WorkerProgress> workers;
-  std::vector<std::vector<float>> seen_updates;
-  std::vector<std::uint64_t> seen_counts;
+  AdversaryState adversary;
+  std::uint64_t held = 0;
 };
 
 // Saves the state of a run every so often.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -177,6 +178,59 @@ TEST(Cluster, ColludersSeeTheHonestRowsAtTheMomentTheySend) {
     EXPECT_EQ(spy.views[2].byzantine_count, 3u);
     EXPECT_EQ(seen[3].row, std::vector<float>(3)) << "what was forged was not sent";
   }
+}
+
+std::vector<std::uint32_t> senders(TestCluster& cluster) {
+  std::vector<std::uint32_t> workers;
+  for (const Seen& seen : cluster.recorder().seen) workers.push_back(seen.worker);
+  return workers;
+}
+
+// Workers 0 to 2 are honest. The updates of 3 and 4 wait until three do, or for worker 1; what
+// still waits when the list is over comes at last.
+TEST(Cluster, AnAttackMayLetItsUpdatesWait) {
+  const std::vector<std::uint32_t> list = {3, 0, 4, 1, 3, 2, 0, 4, 1};
+  TestCluster burst({.attack = "delayed-burst(sign-flip, 3)", .threads = 2});
+  ASSERT_TRUE(burst.run(follow(list)).has_value());
+  EXPECT_EQ(senders(burst), (std::vector<std::uint32_t>{0, 1, 3, 4, 3, 2, 0, 1, 4}));
+  TestCluster ambush({.attack = "ambush(empire, 1)", .threads = 2});
+  ASSERT_TRUE(ambush.run(follow(list)).has_value());
+  EXPECT_EQ(senders(ambush), (std::vector<std::uint32_t>{0, 1, 3, 4, 3, 2, 0, 1, 4}));
+}
+
+// Worker 3 makes the same updates whenever they are sent, so the one it sends second in the list
+// was computed on the model that the server gave it after its first.
+TEST(Cluster, WhatWaitsIsStaleByThen) {
+  TestCluster cluster({.estimator = optim::SgdEstimator{}, .attack = "ambush(none, 2)"});
+  ASSERT_TRUE(cluster.run(follow({3, 0, 1, 2, 0, 3, 2})).has_value());
+  const auto& seen = cluster.recorder().seen;
+  EXPECT_EQ(senders(cluster), (std::vector<std::uint32_t>{0, 1, 2, 3, 0, 2, 3}));
+  EXPECT_EQ(seen[3].staleness, 3u);
+  EXPECT_EQ(seen[6].staleness, 2u);
+}
+
+TEST(Cluster, WhatIsNotFiniteIsRefusedAndCountedAndTheRunGoesOn) {
+  for (const std::string attack : {"not-finite", "not-finite(inf)", "not-finite(minus-inf)"}) {
+    TestCluster cluster({.attack = attack});
+    const RunResult result = cluster.run(draw(ScheduleKind::kId, 0.4, 50)).value();
+    EXPECT_EQ(result.arrivals, 50u);
+    EXPECT_EQ(result.byzantine_arrivals, 20u);
+    EXPECT_EQ(cluster.server().accepted_count(), 30u);
+    const auto refused = static_cast<std::size_t>(server::Verdict::kNotFinite);
+    EXPECT_EQ(
+        cluster.server().worker(3).verdicts[refused] + cluster.server().worker(4).verdicts[refused],
+        20u);
+    for (const float value : *cluster.server().model().values) EXPECT_TRUE(std::isfinite(value));
+  }
+}
+
+TEST(Cluster, AReplayIsAnEarlierHonestUpdate) {
+  TestCluster cluster({.attack = "stale-replay(2)"});
+  ASSERT_TRUE(cluster.run(follow({0, 1, 2, 3, 0, 4, 3})).has_value());
+  const auto& seen = cluster.recorder().seen;
+  EXPECT_EQ(seen[3].row, seen[0].row);
+  EXPECT_EQ(seen[5].row, seen[1].row);
+  EXPECT_EQ(seen[6].row, seen[1].row);
 }
 
 TEST(Cluster, AFailingSourceEndsTheRunAndIsNamed) {

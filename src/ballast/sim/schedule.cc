@@ -49,9 +49,23 @@ constexpr ArrivalItem kTrace = {
     {.name = "trace", .help = "the workers that the file `trace` lists, over and over"},
     make_pattern<ScheduleKind::kTrace>};
 
+constexpr Parameter kFloodParameters[] = {
+    Parameter::number("rate", "updates of a Byzantine worker for each of an honest one")
+        .from(kFloodRateMin)
+        .up_to(kFloodRateMax)
+        .otherwise(10)};
+constexpr ArrivalItem kFlood = {
+    {.name = "flood",
+     .help = "as uniform, but each Byzantine worker sends rate times as often as an honest one, "
+             "whatever `share` says",
+     .parameters = kFloodParameters},
+    [](const Arguments& arguments) -> Result<ArrivalPattern> {
+      return ArrivalPattern{.kind = ScheduleKind::kFlood, .flood_rate = arguments.number("rate")};
+    }};
+
 // One line per pattern, in the order of ScheduleKind.
 constexpr const ArrivalItem* kItems[] = {
-    &kUniform, &kId, &kIdSquared, &kRoundRobin, &kBurst, &kTrace,
+    &kUniform, &kId, &kIdSquared, &kRoundRobin, &kBurst, &kTrace, &kFlood,
 };
 
 std::vector<std::uint64_t> cumulative_weights(ScheduleKind kind, std::size_t count) {
@@ -104,9 +118,22 @@ Status validate(const Population& workers, const Share& share) {
   return {};
 }
 
+double share_of_flood(const Population& workers, double rate) {
+  const double byzantine = rate * static_cast<double>(workers.byzantine);
+  return byzantine / (byzantine + static_cast<double>(workers.honest));
+}
+
 Result<Schedule> Schedule::make(ScheduleOptions options) {
   const bool is_trace = options.kind == ScheduleKind::kTrace;
-  BALLAST_TRY(const Share share, Share::make(is_trace ? 0.0 : options.share));
+  if (is_trace) options.share = 0.0;
+  if (options.kind == ScheduleKind::kFlood && options.workers.honest > 0) {
+    if (!(options.flood_rate >= kFloodRateMin && options.flood_rate <= kFloodRateMax)) {
+      return invalid_argument(fmt::format("the rate of a flood is {}; it must be in [{}, {}]",
+                                          options.flood_rate, kFloodRateMin, kFloodRateMax));
+    }
+    options.share = share_of_flood(options.workers, options.flood_rate);
+  }
+  BALLAST_TRY(const Share share, Share::make(options.share));
   BALLAST_TRY_STATUS(validate(options.workers, share));
   if (is_trace) BALLAST_TRY_STATUS(check_trace(options.trace, options.workers.total()));
   if (options.burst_length == 0) return invalid_argument("a burst has at least one arrival, not 0");

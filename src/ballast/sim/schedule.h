@@ -4,7 +4,8 @@
 //
 // After t arrivals exactly floor(lambda t) were Byzantine. A burst schedule holds Byzantine
 // arrivals back and lets them come in unbroken runs: never more than floor(lambda t) of them, and
-// fewer by less than the length of a burst. A trace has the share that it has.
+// fewer by less than the length of a burst. In a flood the share follows from how often each
+// Byzantine worker sends. A trace has the share that it has.
 //
 // Determinism: a schedule is a function of its options.
 // Thread-safety: none; one thread owns a schedule.
@@ -23,6 +24,8 @@
 
 namespace ballast::sim {
 
+inline constexpr double kFloodRateMin = 1e-3, kFloodRateMax = 1e3;
+
 // How the sender is chosen among the honest workers, and among the Byzantine ones.
 enum class ScheduleKind : std::uint8_t {
   kUniform,     // drawn, all alike
@@ -31,18 +34,22 @@ enum class ScheduleKind : std::uint8_t {
   kRoundRobin,  // in turn
   kBurst,       // drawn, all alike; the Byzantine share comes in bursts
   kTrace,       // a given list of workers, over and over
+  kFlood,  // drawn, all alike; a Byzantine worker sends so many times as often as an honest one
 };
 
-// As the registry has it: "uniform", "id", "id^2", "round-robin", "burst", "trace".
+// As the registry has it: "uniform", "id", "id^2", "round-robin", "burst", "trace", "flood".
 std::string_view name(ScheduleKind kind) noexcept;
 
 // What a specification's `arrivals` says; a trace comes from a file besides.
 struct ArrivalPattern {
   ScheduleKind kind = ScheduleKind::kUniform;
   std::size_t burst_length = 1;  // burst only
+  double flood_rate = 1.0;       // flood only: updates of a Byzantine worker for each honest one
 
   // Whether it says how fast workers are, which virtual time can use.
-  bool has_speeds() const noexcept { return kind <= ScheduleKind::kIdSquared; }
+  bool has_speeds() const noexcept {
+    return kind <= ScheduleKind::kIdSquared || kind == ScheduleKind::kFlood;
+  }
 };
 
 // Every pattern by name.
@@ -54,16 +61,22 @@ Result<ArrivalPattern> parse_arrivals(std::string_view text);
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::kUniform;
   Population workers = {};
-  double share = 0.0;  // lambda; see Share for what is taken for exact. A trace ignores it
+  double share = 0.0;  // lambda; see Share for what is exact. Traces and floods ignore it
   std::uint64_t seed = 0;
   std::size_t burst_length = 1;        // burst only
+  double flood_rate = 1.0;             // flood only
   std::vector<std::uint32_t> trace{};  // trace only
 };
+
+// The Byzantine share of the arrivals of a flood.
+// Requires: an honest worker, and a positive, finite rate.
+double share_of_flood(const Population& workers, double rate);
 
 class Schedule {
  public:
   // Refuses no honest workers, more than kWorkersMax, a share outside [0, 1), a positive share of
-  // no Byzantine workers, a burst of length 0, and a trace that is empty or names strangers.
+  // no Byzantine workers, a burst of length 0, a rate of a flood that is not from kFloodRateMin to
+  // kFloodRateMax, and a trace that is empty or names strangers.
   static Result<Schedule> make(ScheduleOptions options);
 
   // The worker whose update arrives next.

@@ -69,6 +69,28 @@ TEST(Schedule, BurstsAreWholeAndNeverAheadAndLessThanOneBehind) {
   }
 }
 
+// 9 honest workers and 8 Byzantine ones that send `rate` times as often: of 9 + 8 rate arrivals
+// 8 rate are Byzantine.
+TEST(Schedule, AFloodHasTheShareThatItsRateMakes) {
+  for (const std::uint64_t rate : {1, 3, 10, 100, 1000}) {
+    SCOPED_TRACE(rate);
+    ScheduleOptions options = options_of(ScheduleKind::kFlood, 0.1);
+    options.flood_rate = static_cast<double>(rate);
+    const auto workers = draw(options, kArrivals);
+    std::uint64_t byzantine = 0;
+    for (std::uint64_t t = 1; t <= kArrivals; ++t) {
+      byzantine += workers[t - 1] >= 9 ? 1 : 0;
+      ASSERT_EQ(byzantine, 8 * rate * t / (8 * rate + 9)) << "t = " << t;
+    }
+  }
+  ScheduleOptions options = options_of(ScheduleKind::kFlood, 0.0);
+  options.flood_rate = 1001.0;
+  EXPECT_FALSE(Schedule::make(options));
+  options.flood_rate = 1000.0;
+  options.workers.byzantine = 0;
+  for (const std::uint32_t worker : draw(options, 100)) EXPECT_LT(worker, 9u);
+}
+
 // Frequencies of n independent draws lie within five standard deviations of n p.
 void expect_frequencies(ScheduleKind kind, std::size_t first, std::size_t count,
                         const std::vector<std::uint32_t>& workers) {

@@ -76,7 +76,8 @@ class TestCluster {
   explicit TestCluster(const TestSetting& setting)
       : setting_(setting),
         server_(make_server(setting)),
-        registered_(attacks::make_attack(setting.attack).value()) {
+        registered_(attacks::make_attack(setting.attack).value()),
+        preview_method_(make_method(setting)) {
     attack = registered_.get();
     for (std::size_t i = 0; i < setting.workers.total(); ++i) {
       quadratics_.push_back(std::make_unique<worker::Quadratic>(setting.quadratic));
@@ -125,8 +126,18 @@ class TestCluster {
                      .sources = sources,
                      .attack = attack,
                      .observers = observers,
-                     .checkpoints = checkpoints},
+                     .checkpoints = checkpoints,
+                     .preview_method = preview_method_.get()},
                     arrivals, std::move(from));
+  }
+
+  static server::MethodPointer make_method(const TestSetting& setting) {
+    return server::make_table_method({.worker_count = setting.workers.total(),
+                                      .dim = setting.quadratic.centre.size(),
+                                      .weights = setting.weights},
+                                     robust::parse_rule(setting.rule).value(),
+                                     kernels::make_reference_backend())
+        .value();
   }
 
   static server::ParameterServer make_server(const TestSetting& setting) {
@@ -135,16 +146,13 @@ class TestCluster {
     auto optimizer = setting.averaging
                          ? optim::make_mu2_server<float>(setting.step, *setting.averaging, start)
                          : optim::make_sgd_server<float>(setting.step, start);
-    auto method = server::make_table_method(
-        {.worker_count = setting.workers.total(), .dim = start.size(), .weights = setting.weights},
-        robust::parse_rule(setting.rule).value(), kernels::make_reference_backend());
     const server::ServerOptions options{
         .worker_count = setting.workers.total(),
         .statistic_count = setting.quadratic.has_statistics ? 1u : 0u,
         .reply = setting.reply,
         .admission = {.staleness_max = setting.staleness_max}};
-    return server::ParameterServer::make(options, {.method = std::move(method).value(),
-                                                   .optimizer = std::move(optimizer).value()})
+    return server::ParameterServer::make(
+               options, {.method = make_method(setting), .optimizer = std::move(optimizer).value()})
         .value();
   }
 
@@ -152,6 +160,7 @@ class TestCluster {
   server::ParameterServer server_;
   std::vector<std::unique_ptr<worker::Quadratic>> quadratics_;
   attacks::AttackPointer registered_;
+  server::MethodPointer preview_method_;  // of the adversary
   Recorder recorder_;
 };
 

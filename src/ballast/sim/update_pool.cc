@@ -52,6 +52,15 @@ void UpdatePool::start(std::uint32_t worker, server::Snapshot model, std::uint64
 }
 
 Result<worker::WorkerUpdate> UpdatePool::finish(std::uint32_t worker) {
+  (void)wait_for(worker);
+  const std::lock_guard lock(mutex_);
+  std::optional<Result<worker::WorkerUpdate>>& result = jobs_[worker].result;
+  Result<worker::WorkerUpdate> taken = std::move(*result);
+  result.reset();
+  return taken;
+}
+
+const Result<worker::WorkerUpdate>& UpdatePool::wait_for(std::uint32_t worker) {
   std::unique_lock lock(mutex_);
   std::optional<Result<worker::WorkerUpdate>>& result = jobs_[worker].result;
   while (!result) {
@@ -61,9 +70,7 @@ Result<worker::WorkerUpdate> UpdatePool::finish(std::uint32_t worker) {
       compute_most_urgent(lock);
     }
   }
-  Result<worker::WorkerUpdate> taken = std::move(*result);
-  result.reset();
-  return taken;
+  return *result;
 }
 
 void UpdatePool::settle() {

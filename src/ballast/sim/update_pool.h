@@ -47,6 +47,9 @@ class UpdatePool {
   // Requires: start() was called for it, and finish() not since.
   Result<worker::WorkerUpdate> finish(std::uint32_t worker);
 
+  // The same without taking it: finish() gives it once more. Valid until then.
+  const Result<worker::WorkerUpdate>& wait_for(std::uint32_t worker);
+
   // Computes whatever is open, so that nothing is under way.
   void settle();
 
