@@ -148,6 +148,7 @@ TEST_P(BackendTest, FollowsTheMedianThroughAnyHistory) {
       Weights weights;
       weights.assign_units(counts);
       std::vector<const float*> pointers;
+      pointers.reserve(now.size());
       for (const auto& row : now) pointers.push_back(row.data());
       std::vector<float> expected(kDim);
       plain_->weighted_median({pointers, kDim}, weights, expected);
