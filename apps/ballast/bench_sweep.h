@@ -32,7 +32,7 @@ std::vector<SweepPoint> sweep_points(const SweepSize& size);
 double limit_ms(bool needs_products, BenchMode mode, const BenchSize& size, double stream_ms,
                 double peak);
 
-// Whether the rule asks for inner products of so many rows.
-Result<bool> needs_products(const std::string& rule, std::size_t rows);
+// Whether the rule that the text names asks for inner products of so many rows.
+Result<bool> needs_products(const std::string& text, std::size_t rows);
 
 }  // namespace ballast::apps

@@ -146,7 +146,7 @@ HWY_INLINE Ranks find_ranks(const TaggedColumns& sorted, std::size_t at, const S
   Tags weights[kTogether], before[kTogether], after[kTogether];
   auto is_exact = hn::MaskFromVec(hn::Zero(dw));
   Ranks found;
-  for (std::size_t v = 0; v < kTogether; ++v) weights[v] = hn::Zero(dw);
+  for (Tags& weight : weights) weight = hn::Zero(dw);
   for (std::size_t rank = 0; rank < plan.first_rank; ++rank) {
     for (std::size_t v = 0; v < kTogether; ++v) {
       weights[v] = hn::Add(weights[v], tables.at(tags_at(rank + 1, v)));

@@ -226,24 +226,50 @@ void products_by_blocks(const ProductsRequest& request, const Blocks& blocks,
   });
 }
 
-// All products of many rows: block by block, so that the last-level cache holds what is read again
-// and again. The threads share the panels, and no block needs a matrix of its own.
+// All products of many rows, in items of a panel and some beside it.
+class PanelItems {
+ public:
+  explicit PanelItems(const ProductsRequest& request) : request_(request) {}
+
+  std::size_t count() const { return (request_.row_count + kPanel - 1) / kPanel * groups(); }
+
+  // Adds the products of one item over [begin, end).
+  void add(std::size_t index, std::size_t begin, std::size_t end, double* products) const {
+    static thread_local PanelScratch scratch;
+    const std::size_t m = request_.row_count;
+    const std::size_t left = index / groups() * kPanel, right = left + index % groups() * kWidth;
+    if (right >= m) return;
+    const PanelRow row{request_.rows + left, request_.rows + right, std::min(kPanel, m - left),
+                       std::min(kWidth, m - right), request_.centre};
+    HWY_DYNAMIC_DISPATCH(panel_products)
+    (row, begin, end, scratch, products + left * m + right, m);
+  }
+
+ private:
+  static constexpr std::size_t kWidth = kRightPanelsMax * kPanel;
+
+  std::size_t groups() const { return (request_.row_count + kWidth - 1) / kWidth; }
+
+  const ProductsRequest& request_;
+};
+
+// Block by block, so that the last-level cache holds what is read again and again. While a matrix
+// per block is small, the threads share the blocks; else the items of each block, which are many.
 void products_by_panels(const ProductsRequest& request, const Blocks& blocks,
                         std::span<double> products, std::size_t threads) {
-  constexpr std::size_t kWidth = kRightPanelsMax * kPanel;
-  const auto kernel = HWY_DYNAMIC_DISPATCH(panel_products);
-  const std::size_t m = request.row_count;
-  const std::size_t panels = (m + kPanel - 1) / kPanel, groups = (m + kWidth - 1) / kWidth;
+  constexpr std::size_t kSharedBlocksRowsMax = 384;
+  const PanelItems items(request);
+  if (threads > 1 && request.row_count <= kSharedBlocksRowsMax) {
+    return sum_over_blocks(blocks, products, threads, [&](std::size_t block, double* partial) {
+      for (std::size_t i = 0; i < items.count(); ++i) {
+        items.add(i, blocks.begin(block), blocks.end(block), partial);
+      }
+    });
+  }
   std::ranges::fill(products, 0.0);
   for (std::size_t block = 0; block < blocks.count(); ++block) {
-    parallel_for(threads, panels * groups, [&](std::size_t index) {
-      static thread_local PanelScratch scratch;
-      const std::size_t left = index / groups * kPanel, right = left + index % groups * kWidth;
-      if (right >= m) return;
-      const PanelRow row{request.rows + left, request.rows + right, std::min(kPanel, m - left),
-                         std::min(kWidth, m - right), request.centre};
-      kernel(row, blocks.begin(block), blocks.end(block), scratch,
-             products.data() + left * m + right, m);
+    parallel_for(threads, items.count(), [&](std::size_t i) {
+      items.add(i, blocks.begin(block), blocks.end(block), products.data());
     });
   }
 }

@@ -43,7 +43,7 @@ template <typename Width>
 struct Sortable {
   typename Width::Value* values;
   typename Width::Weight* weights;
-  static constexpr std::size_t lanes = hn::MaxLanes(typename Width::D());
+  static constexpr std::size_t kLanes = hn::MaxLanes(typename Width::D());
 
   explicit Sortable(const SortedColumns& memory)
       : values(reinterpret_cast<typename Width::Value*>(memory.values)),
@@ -51,8 +51,8 @@ struct Sortable {
 
   HWY_INLINE void load(const Columns<Width>& columns) const {
     for (std::size_t i = 0; i < columns.count; ++i) {
-      hn::Store(columns.value(i), typename Width::D(), values + i * lanes);
-      hn::Store(columns.weight(i), typename Width::DW(), weights + i * lanes);
+      hn::Store(columns.value(i), typename Width::D(), values + i * kLanes);
+      hn::Store(columns.weight(i), typename Width::DW(), weights + i * kLanes);
     }
   }
 
@@ -61,7 +61,7 @@ struct Sortable {
     const typename Width::D d;
     const typename Width::DW dw;
     for (const CompareExchange& exchange : network) {
-      const std::size_t low = exchange.low * lanes, high = exchange.high * lanes;
+      const std::size_t low = exchange.low * kLanes, high = exchange.high * kLanes;
       const auto a = hn::Load(d, values + low), b = hn::Load(d, values + high);
       const auto s = hn::Load(dw, weights + low), t = hn::Load(dw, weights + high);
       const auto is_swapped = hn::RebindMask(dw, hn::Gt(a, b));
@@ -137,7 +137,7 @@ HWY_INLINE hn::Vec<Wide::D> mean_between(const Sortable<Width>& sorted, std::siz
   const auto low = hn::Set(d, cuts.low), high = hn::Set(d, cuts.high);
   auto end = hn::Zero(d), cut = low, sum = hn::Zero(d), kept = hn::Zero(d);
   for (std::size_t i = 0; i < rows; ++i) {
-    const std::size_t at = i * sorted.lanes + lane;
+    const std::size_t at = i * sorted.kLanes + lane;
     end = hn::Add(end, as_double(sorted.weights + at));
     const auto next_cut = hn::Min(hn::Max(end, low), high);
     const auto inside = hn::Sub(next_cut, cut);
@@ -160,7 +160,7 @@ HWY_INLINE void trimmed_mean_range_of(const ColumnJob& job, const TrimPlan& plan
       [&](const Columns<Width>& columns, std::size_t position, std::size_t width) HWY_ATTR {
         sort(columns, sorted);
         float means[64 / sizeof(float)];
-        for (std::size_t lane = 0; lane < sorted.lanes; lane += hn::Lanes(Wide::D())) {
+        for (std::size_t lane = 0; lane < sorted.kLanes; lane += hn::Lanes(Wide::D())) {
           Wide::store(mean_between(sorted, columns.count, plan.cuts, lane), means + lane);
         }
         std::copy_n(means, width, out + position);
