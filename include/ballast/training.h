@@ -21,6 +21,9 @@ struct Training {
   std::string rule = "ctma(cwmed, 0.4)";
   std::string weights = "count";  // "count", "uniform", "f-cap(1, 0.2) & f-cap(8, 0.45)"
   std::unique_ptr<Method> method = nullptr;
+  // One of the library's, where there is none of your own: "table", "basgd(10, cwmed)",
+  // "fedbuff(4)". Those that need data of the server's own are refused.
+  std::string named_method = "table";
   Compute compute = {};
   std::optional<std::uint64_t> staleness_max = {};  // older updates are refused
   std::size_t statistic_count = 0;                  // running statistics that an update brings

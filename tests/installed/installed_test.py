@@ -15,7 +15,8 @@ from pathlib import Path
 
 BUILD = Path(os.environ["BALLAST_BUILD"])
 COMPILER = os.environ["BALLAST_COMPILER"]
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
 
 # Packages that Ballast itself is built with, all of them hidden but for those named.
 PACKAGES = {"Boost", "OpenSSL", "PNG", "Protobuf", "SQLite3", "Torch", "ZLIB", "gRPC",
@@ -35,6 +36,21 @@ def run(*command, **options):
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(map(str, command))}\n{done.stdout}")
     return done.stdout
+
+
+def blocks(page):
+    """The code of a page: files by the name that stands before them, commands, and output."""
+    found = re.findall(r"([^\n]*)\n\n   ```(\w+)\n(.*?)\n   ```", page, re.DOTALL)
+    files, commands, output = {}, [], ""
+    for before, kind, text in found:
+        lines = "".join(line.removeprefix("   ") + "\n" for line in text.split("\n"))
+        if kind == "sh":
+            commands += lines.splitlines()
+        elif kind == "text":
+            output += lines
+        else:
+            files[re.search(r"`([\w.]+)`:$", before).group(1)] = lines
+    return files, commands, output
 
 
 def expected(example):
@@ -92,6 +108,23 @@ class Installed(unittest.TestCase):
 
     def test_train_needs_neither_network_nor_storage(self):
         self.check(self.build("train"), "gradient", "attack", "loop")
+
+    def test_how_to_pages_are_right_word_for_word(self):
+        for page in ("how-to-add-a-method", "how-to-add-an-attack"):
+            with self.subTest(page):
+                files, commands, output = blocks((ROOT / "docs" / f"{page}.md").read_text())
+                folder = self.work / page
+                folder.mkdir()
+                for name, text in files.items():
+                    (folder / name).write_text(text)
+                self.assertGreaterEqual(set(files), {"CMakeLists.txt", "main.cc"})
+                environment = {**os.environ, "CXX": COMPILER,
+                               "CXXFLAGS": "-Wall -Wextra -Werror"}
+                printed = ""
+                for command in commands:
+                    command = command.replace("/opt/ballast", str(self.prefix))
+                    printed = run(*command.split(), cwd=folder, env=environment)
+                self.assertEqual(printed, output)
 
     def test_a_missing_package_and_component_are_named(self):
         if self.has_network:

@@ -131,6 +131,10 @@ TEST(Misuse, OfTheServerInProcessIsAnError) {
   expect_error(ParameterServer::make(2, {.start = {kNan}}), "finite");
   expect_error(ParameterServer::make(2, {.start = {1}, .rule = "x"}), "x");
   expect_error(ParameterServer::make(2, {.start = {1}, .weights = "x"}), "x");
+  expect_error(ParameterServer::make(2, {.start = {1}, .named_method = "x"}), "x");
+  expect_error(ParameterServer::make(2, {.start = {1}, .named_method = "basgd(5)"}), "5 buffers");
+  expect_error(ParameterServer::make(2, {.start = {1}, .named_method = "basgdm(1)"}), "momentum");
+  expect_error(ParameterServer::make(2, {.start = {1}, .named_method = "zeno++"}), "gradient");
   expect_error(ParameterServer::make(2, {.start = {1}, .optimizer = {.eta = -1}}), "eta");
   expect_error(ParameterServer::make(2, {.start = {1}, .compute = {.device = "x"}}), "x");
 

@@ -59,6 +59,18 @@ TEST(SameResult, OfAllFormsOfARule) {
   }
 }
 
+// By hand: the mean of (2, 0) and (4, 2) is (3, 1), and the step half of that.
+TEST(SameResult, OfAMethodByName) {
+  const Optimizer sgd{.kind = OptimizerKind::kSgd, .eta = 0.5};
+  auto server =
+      ParameterServer::make(2, {.start = Vector(2), .optimizer = sgd, .named_method = "fedbuff(2)"})
+          .value();
+  ASSERT_TRUE(server.join(0).has_value());
+  EXPECT_FALSE(server.update(0, Vector{2.0f, 0.0f}).value().has_stepped);
+  EXPECT_TRUE(server.update(0, Vector{4.0f, 2.0f}).value().has_stepped);
+  EXPECT_EQ(*server.model().value().values, (Vector{-1.5f, -0.5f}));
+}
+
 // Twice the same cluster: by the face, and by hand from the parts of the rooms.
 TEST(SameResult, OfASimulation) {
   const Optimizer optimizer{.kind = OptimizerKind::kMu2, .eta = 0.05};

@@ -7,8 +7,7 @@
 
 #include "ballast/face/backend.h"
 #include "ballast/face/guard.h"
-#include "ballast/robust/registry.h"
-#include "ballast/server/table_method.h"
+#include "ballast/methods/registry.h"
 #include "ballast/server/weight_policy.h"
 
 namespace ballast {
@@ -51,15 +50,24 @@ Result<OptimizerPointer> make_optimizer(const Optimizer& optimizer, BackendPoint
   // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): it loses track of std::function
 }
 
-Result<server::MethodPointer> make_table(std::size_t worker_count, const Training& training,
+Result<server::MethodPointer> make_named(std::size_t worker_count, const Training& training,
                                          BackendPointer backend) {
-  BALLAST_TRY(auto rule, robust::parse_rule(training.rule));
-  BALLAST_TRY(auto weights, server::parse_weight_policy(training.weights));
-  return server::make_table_method({.worker_count = worker_count,
-                                    .dim = training.start.size(),
-                                    .weights = std::move(weights),
-                                    .seed = training.seed},
-                                   std::move(rule), std::move(backend));
+  BALLAST_TRY(const methods::MethodPlan plan,
+              methods::method_registry().parse(training.named_method));
+  methods::MethodSetting setting{.worker_count = worker_count,
+                                 .dim = training.start.size(),
+                                 .eta = training.optimizer.eta,
+                                 .seed = training.seed,
+                                 .backend = std::move(backend),
+                                 .rule = training.rule};
+  if (plan.uses_rule) {
+    BALLAST_TRY(setting.weights, server::parse_weight_policy(training.weights));
+  }
+  if (plan.needs_momentum && training.optimizer.kind != OptimizerKind::kMomentum) {
+    return invalid_argument(
+        fmt::format("{} needs workers that send updates with momentum", training.named_method));
+  }
+  return methods::make_method(training.named_method, std::move(setting));
 }
 
 }  // namespace
@@ -82,7 +90,7 @@ Result<MadeServer> make_server(std::size_t worker_count, Training training,
     own_method = adapter.get();
     method = std::move(adapter);
   } else {
-    BALLAST_TRY(method, make_table(worker_count, training, backend));
+    BALLAST_TRY(method, make_named(worker_count, training, backend));
   }
   admission.staleness_max = training.staleness_max;
   BALLAST_TRY(auto optimizer,
