@@ -26,7 +26,7 @@ struct OpenFile {
   DiskNodePointer* node;
   std::string* path;
   std::vector<std::unique_ptr<char[]>>* shared;  // memory that connections share: there is one
-  bool is_name_unflushed;                        // a new log: its name is flushed with its bytes
+  bool is_name_unflushed;                        // of a log: it is flushed with its bytes
 };
 
 OpenFile& of(sqlite3_file* file) { return *reinterpret_cast<OpenFile*>(file); }
@@ -66,13 +66,13 @@ int truncate_file(sqlite3_file* file, sqlite3_int64 size) {
                  SQLITE_IOERR_TRUNCATE);
 }
 
-// As SQLite's own on Unix: with the first flush of a new log its folder is flushed too.
+// As SQLite's own on Unix: with the first flush of a log its folder is flushed too, and whether
+// that succeeds nobody asks.
 int sync_file(sqlite3_file* file, int /*flags*/) {
   OpenFile& open = of(file);
   if (const int error = open.disk->flush(**open.node)) return code_of(error, SQLITE_IOERR_FSYNC);
   if (!open.is_name_unflushed) return SQLITE_OK;
-  const auto folder = std::filesystem::path(*open.path).parent_path();
-  if (!open.disk->sync_folder(folder)) return SQLITE_IOERR_DIR_FSYNC;
+  (void)open.disk->sync_folder(std::filesystem::path(*open.path).parent_path());
   open.is_name_unflushed = false;
   return SQLITE_OK;
 }
@@ -140,11 +140,9 @@ int open_file(sqlite3_vfs* files, const char* name, sqlite3_file* file, int flag
   OpenFile& open = of(file);
   open.base.pMethods = nullptr;
   DiskNodePointer node = name != nullptr ? disk.find(name) : std::make_shared<DiskNode>();
-  bool is_new = false;
   if (!node) {
     if ((flags & SQLITE_OPEN_CREATE) == 0) return SQLITE_CANTOPEN;
     if (const int error = disk.create_node(name, node)) return code_of(error, SQLITE_CANTOPEN);
-    is_new = true;
   }
   constexpr int kLogs = SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL | SQLITE_OPEN_WAL;
   open = {.base = {.pMethods = &kMethods},
@@ -152,7 +150,7 @@ int open_file(sqlite3_vfs* files, const char* name, sqlite3_file* file, int flag
           .node = new DiskNodePointer(std::move(node)),
           .path = new std::string(name != nullptr ? name : ""),
           .shared = new std::vector<std::unique_ptr<char[]>>,
-          .is_name_unflushed = is_new && (flags & kLogs) != 0};
+          .is_name_unflushed = (flags & SQLITE_OPEN_CREATE) != 0 && (flags & kLogs) != 0};
   if (out_flags != nullptr) *out_flags = flags;
   return SQLITE_OK;
 }

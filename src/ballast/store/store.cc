@@ -133,6 +133,9 @@ Result<Resumed> Store::resume(const fs::path& folder, const RunShape& shape, Fil
   const Manifest& manifest = loaded.manifest;
   BALLAST_TRY(const Incarnation life,
               journal.begin(manifest.incarnation, manifest.generation, manifest.accepted_count));
+  // SQLite flushes the name of its log too, but does not ask whether that succeeded: a log whose
+  // name is lost with the power takes this life's number with it, and all it acknowledges.
+  BALLAST_TRY_STATUS(disk.sync_folder(folder));
   Store store(disk, folder, std::move(lock), std::move(journal));
   store.run_ = manifest.run;
   store.shape_ = shape;  // maybe with more workers than the checkpoint
