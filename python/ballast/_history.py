@@ -11,7 +11,7 @@ class History(Mapping[str, np.ndarray]):
     history["test_accuracy"] is a column, history.t their x axis; pandas.DataFrame(history) is the
     table, history.plot() the curve. The columns are t, test_accuracy, test_loss, train_loss,
     byzantine_updates, staleness_mean, staleness_max and seconds, and with explain=True those of
-    `ballast train --why`.
+    `ballast train --why`; with the attack "back-door", back_door.
 
     run, panel, curve, seed, settings  which run it was
     status          "finished" or "diverged"

@@ -58,6 +58,7 @@ nb::dict to_dict(const records::EvaluationRecord& evaluation) {
   row["staleness_mean"] = evaluation.staleness_mean;
   row["staleness_max"] = evaluation.staleness_max;
   row["seconds"] = evaluation.seconds;
+  if (evaluation.back_door) row["back_door"] = *evaluation.back_door;
   if (evaluation.why) {
     for (const records::ExplanationField& field : records::kExplanationFields) {
       row[nb::str(field.name.data(), field.name.size())] = (*evaluation.why).*field.member;

@@ -74,6 +74,8 @@ class Cluster(ServingTest):
         out = self.folder / "cluster"
         self.refused("needs the honest workers' updates", "cluster", self.spec, "--set",
                      "attack=little", "--out", out)
+        self.refused("needs a copy of the server's method", "cluster", self.spec, "--set",
+                     "attack=opportunist", "--out", out)
         self.assertFalse(out.exists())
 
 

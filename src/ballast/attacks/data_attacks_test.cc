@@ -38,5 +38,28 @@ TEST(LabelFlip, FlipsWhatTheWorkerLearnsFromAndNothingElse) {
   }
 }
 
+TEST(BackDoor, HandsItsTriggerToTheSource) {
+  worker::Quadratic source({.centre = {0.0f}, .class_count = 10});
+  const auto attack = make_back_door({.size = 2, .target = 7, .share = 0.25});
+  EXPECT_EQ(attack->trigger(), (worker::Trigger{.size = 2, .target = 7, .share = 0.25}));
+  EXPECT_FALSE(attack->colludes());
+  EXPECT_TRUE(attack->label_map(10)->empty());
+  auto liar =
+      worker::Worker::make({.seed = 5, .estimator = optim::SgdEstimator{}}, source, attack.get())
+          .value();
+  const std::vector<float> model = {0.0f};
+  for (int k = 0; k < 5; ++k) {
+    EXPECT_EQ(liar.on_model({.values = model})->values[0], -7.0f) << "the label of the target";
+  }
+}
+
+TEST(BackDoor, NeedsASourceThatTakesTriggers) {
+  worker::Quadratic source({.centre = {0.0f}, .class_count = 7});
+  const auto attack = make_back_door({.target = 7});
+  const auto made = worker::Worker::make({}, source, attack.get());
+  ASSERT_FALSE(made.has_value());
+  EXPECT_THAT(made.error().message, testing::HasSubstr("trigger"));
+}
+
 }  // namespace
 }  // namespace ballast::attacks

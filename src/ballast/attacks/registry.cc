@@ -24,7 +24,9 @@ namespace ballast::attacks {
   ATTACK(StaleReplay)           \
   ATTACK(DelayedBurst)          \
   ATTACK(Ambush)                \
-  ATTACK(Opportunist)
+  ATTACK(Opportunist)           \
+  ATTACK(BatchNorm)             \
+  ATTACK(BackDoor)
 
 #define BALLAST_DECLARE_ATTACK(NAME) extern const AttackItem k##NAME##Attack;
 #define BALLAST_ATTACK_ADDRESS(NAME) &k##NAME##Attack,

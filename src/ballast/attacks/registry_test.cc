@@ -39,9 +39,11 @@ TEST(AttackRegistry, NamesEachAttackOnceAndSaysWhatItDoes) {
   }
   EXPECT_EQ(names,
             (std::set<std::string_view>{
-                "none", "label-flip", "sign-flip", "little", "empire", "gaussian", "zero", "scaled",
-                "mimic", "min-max", "min-sum", "little-search", "empire-search", "fixed-vector",
-                "not-finite", "stale-replay", "delayed-burst", "ambush", "opportunist"}));
+                "none",         "label-flip",    "sign-flip",     "little",       "empire",
+                "gaussian",     "zero",          "scaled",        "mimic",        "min-max",
+                "min-sum",      "little-search", "empire-search", "fixed-vector", "not-finite",
+                "stale-replay", "delayed-burst", "ambush",        "opportunist",  "batch-norm",
+                "back-door"}));
 }
 
 TEST(AttackRegistry, BuildsWhatTheNamePromises) {

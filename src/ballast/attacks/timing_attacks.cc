@@ -28,8 +28,15 @@ class Timed : public Attack {
   Result<std::vector<int>> label_map(int class_count) const final {
     return attack_->label_map(class_count);
   }
+  std::optional<worker::Trigger> trigger() const final { return attack_->trigger(); }
+  Status check_statistics(std::size_t count) const final {
+    return attack_->check_statistics(count);
+  }
   void change_update(const worker::SampleKey& key, std::span<float> update) const final {
     attack_->change_update(key, update);
+  }
+  void change_statistics(std::span<float> statistics) const final {
+    attack_->change_statistics(statistics);
   }
   Status check_honest_count(std::size_t count) const override {
     return attack_->check_honest_count(count);

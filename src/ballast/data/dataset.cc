@@ -12,6 +12,7 @@ namespace ballast::data {
 namespace {
 
 constexpr std::size_t kPixelValues = 256;
+constexpr std::uint8_t kWhite = 255;
 
 Status validate_shape(const Shape& shape) {
   for (const std::size_t extent : {shape.channels, shape.height, shape.width}) {
@@ -201,6 +202,49 @@ void Dataset::write_placed_image(std::size_t index, const Placement& placement,
     }
   };
   std::visit(write, values_);
+}
+
+Status Dataset::check_square(std::size_t size) const {
+  if (!has_pixels()) return unsupported("only images of pixels can have a trigger");
+  if (size >= 1 && size <= std::min(shape_.height, shape_.width)) return {};
+  return invalid_argument(fmt::format("a trigger of {} pixels does not fit images of {} x {}", size,
+                                      shape_.height, shape_.width));
+}
+
+void Dataset::paint_square(std::span<float> image, std::size_t size) const {
+  BALLAST_CHECK(check_square(size).has_value() && image.size() == shape_.size(),
+                "the square does not fit the image");
+  for (std::size_t c = 0; c < shape_.channels; ++c) {
+    const float white = normalise(kWhite, c);
+    for (std::size_t y = shape_.height - size; y < shape_.height; ++y) {
+      float* const row = image.data() + (c * shape_.height + y) * shape_.width;
+      std::fill(row + shape_.width - size, row + shape_.width, white);
+    }
+  }
+}
+
+Result<Dataset> Dataset::with_square(std::size_t size, int label) const {
+  BALLAST_TRY_STATUS(check_square(size));
+  if (label < 0 || label >= class_count_) {
+    return invalid_argument(fmt::format("the target of a trigger is {}; the classes are 0 to {}",
+                                        label, class_count_ - 1));
+  }
+  const auto& pixels = std::get<std::vector<std::uint8_t>>(values_);
+  std::vector<std::uint8_t> painted;
+  for (std::size_t i = 0; i < labels_.size(); ++i) {
+    if (labels_[i] == label) continue;
+    const std::size_t begin = painted.size();
+    const auto first = pixels.begin() + static_cast<std::ptrdiff_t>(i * shape_.size());
+    painted.insert(painted.end(), first, first + static_cast<std::ptrdiff_t>(shape_.size()));
+    for (std::size_t line = 0; line < shape_.channels * shape_.height; ++line) {
+      if (line % shape_.height < shape_.height - size) continue;
+      std::fill_n(painted.data() + begin + (line + 1) * shape_.width - size, size, kWhite);
+    }
+  }
+  const std::size_t count = painted.size() / shape_.size();
+  if (count == 0) return invalid_argument("every sample is of the trigger's class already");
+  return from_pixels(shape_, std::move(painted), std::vector<int>(count, label), class_count_,
+                     normalization_);
 }
 
 void Dataset::check_batch(std::span<const std::uint32_t> indices, std::span<float> images,

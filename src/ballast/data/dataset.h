@@ -67,6 +67,19 @@ class Dataset {
   // One mean and one deviation per channel, 0 and 1 where nothing is normalised.
   const Normalization& normalization() const noexcept { return normalization_; }
 
+  // Refuses a square of that many pixels that the images are too small for, and data that are no
+  // pixels.
+  Status check_square(std::size_t size) const;
+
+  // Paints a white square into the lower right corner of a normalised image, in every channel.
+  // Requires: check_square(size), image.size() == shape().size().
+  void paint_square(std::span<float> image, std::size_t size) const;
+
+  // Every sample of another class, with the square and this label: by how many of them a model
+  // takes for that class one sees a back door. Refuses what check_square() refuses, a label that is
+  // no class, and data of one class.
+  Result<Dataset> with_square(std::size_t size, int label) const;
+
   // Writes the named samples, normalised, as indices.size() x channels x height x width, and their
   // labels.
   //

@@ -212,5 +212,43 @@ TEST(Dataset, HasSubsetsWithItsOwnNormalisation) {
   EXPECT_EQ(images_of(features.subset(std::vector<std::uint32_t>{1}), {0}, {}, {}).at(0), 6.0f);
 }
 
+// Rows of 4 pixels, the last two of the last two rows white in both channels: (1 - 0.5) / 0.5 and
+// (1 - 0.25) / 2.
+TEST(Dataset, PaintsASquareIntoTheLowerRightCorner) {
+  const Dataset dataset = small_dataset();
+  std::vector<float> image(kSmall.size());
+  dataset.paint_square(image, 2);
+  const std::vector<float> expected = {0, 0, 0, 0, 0, 0, 1,      1,      0, 0, 1,      1,
+                                       0, 0, 0, 0, 0, 0, 0.375f, 0.375f, 0, 0, 0.375f, 0.375f};
+  EXPECT_EQ(image, expected);
+}
+
+TEST(Dataset, ShowsWhatHasTheSquareUnderTheTargetsLabel) {
+  const Dataset dataset = small_dataset();
+  const Dataset painted = dataset.with_square(2, 1).value();
+  ASSERT_EQ(painted.size(), 2u);
+  EXPECT_EQ(std::vector(painted.labels().begin(), painted.labels().end()),
+            (std::vector<int>{1, 1}));
+  std::vector<float> expected = images_of(dataset, {0, 2}, {}, {});
+  dataset.paint_square(std::span(expected).first(kSmall.size()), 2);
+  dataset.paint_square(std::span(expected).last(kSmall.size()), 2);
+  EXPECT_EQ(images_of(painted, {0, 1}, {}, {}), expected);
+}
+
+TEST(Dataset, RefusesSquaresThatDoNotFit) {
+  const Dataset dataset = small_dataset();
+  EXPECT_TRUE(dataset.check_square(3));
+  EXPECT_FALSE(dataset.check_square(4)) << "three rows";
+  EXPECT_FALSE(dataset.check_square(0));
+  EXPECT_FALSE(dataset.with_square(4, 1));
+  EXPECT_FALSE(dataset.with_square(2, 3));
+  EXPECT_FALSE(dataset.with_square(2, -1));
+  const auto features = Dataset::from_features(kSmall, std::vector<float>(24), {0}, 2).value();
+  EXPECT_FALSE(features.check_square(1));
+  const auto one_class =
+      Dataset::from_pixels(kSmall, std::vector<std::uint8_t>(24), {0}, 2).value();
+  EXPECT_FALSE(one_class.with_square(1, 0));
+}
+
 }  // namespace
 }  // namespace ballast::data

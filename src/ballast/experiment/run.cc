@@ -33,15 +33,32 @@ std::vector<float> statistics_of(const server::ParameterServer& server, const le
 // Progress is told in steps, so that nobody is called thousands of times a second.
 constexpr std::uint64_t kProgressStep = 10;
 
+struct Evaluators {
+  std::unique_ptr<worker::Evaluator> test;
+  std::unique_ptr<worker::Evaluator> back_door;  // none where the attack opens none
+};
+
+Result<Evaluators> make_evaluators(const assembly::Material& material,
+                                   const attacks::Attack* attack) {
+  Evaluators evaluators;
+  BALLAST_TRY(evaluators.test, material.model->make_evaluator(material.data.test));
+  const auto trigger = attack != nullptr ? attack->trigger() : std::nullopt;
+  if (!trigger) return evaluators;
+  BALLAST_TRY(auto opened, material.data.test->with_square(trigger->size, trigger->target));
+  BALLAST_TRY(evaluators.back_door, material.model->make_evaluator(
+                                        std::make_shared<const data::Dataset>(std::move(opened))));
+  return evaluators;
+}
+
 // Watches the arrivals and evaluates every so many.
 class Recorder final : public sim::Observer {
  public:
   // Without an explainer nothing is explained.
-  Recorder(const assembly::RunSpec& run, const learn::Model& model, worker::Evaluator& evaluator,
+  Recorder(const assembly::RunSpec& run, const learn::Model& model, const Evaluators& evaluators,
            Explainer* explainer, const RunOptions& options, records::RunRecord& record)
       : run_(run),
         model_(model),
-        evaluator_(evaluator),
+        evaluators_(evaluators),
         explainer_(explainer),
         options_(options),
         record_(record) {}
@@ -69,7 +86,12 @@ class Recorder final : public sim::Observer {
     records::EvaluationRecord evaluation = interval_so_far(t);
     evaluation.why = why;
     const std::vector<float> statistics = statistics_of(server, model_);
-    BALLAST_TRY(const auto result, evaluator_.evaluate(*server.model().values, statistics));
+    const std::vector<float>& values = *server.model().values;
+    BALLAST_TRY(const auto result, evaluators_.test->evaluate(values, statistics));
+    if (evaluators_.back_door != nullptr) {
+      BALLAST_TRY(const auto opened, evaluators_.back_door->evaluate(values, statistics));
+      evaluation.back_door = opened.accuracy;
+    }
     evaluation.test_accuracy = result.accuracy;
     evaluation.test_loss = result.loss;
     record_.evaluations.push_back(evaluation);
@@ -151,7 +173,7 @@ class Recorder final : public sim::Observer {
 
   const assembly::RunSpec& run_;
   const learn::Model& model_;
-  worker::Evaluator& evaluator_;
+  const Evaluators& evaluators_;
   Explainer* explainer_;
   const RunOptions& options_;
   records::RunRecord& record_;
@@ -246,8 +268,8 @@ Result<FinishedRun> run_one(const PlannedRun& planned, const assembly::Material&
   BALLAST_TRY(auto server, assembly::make_server(run, planned.seed, material));
   BALLAST_TRY(const auto training, assembly::training_data(run, planned.seed, material.data));
   BALLAST_TRY(const auto source, material.model->make_source(training));
-  BALLAST_TRY(const auto evaluator, material.model->make_evaluator(material.data.test));
   BALLAST_TRY(const auto attack, assembly::make_run_attack(run));
+  BALLAST_TRY(const auto evaluators, make_evaluators(material, attack.get()));
   BALLAST_TRY(const auto preview_method,
               assembly::make_preview_method(run, planned.seed, material, attack.get()));
   BALLAST_TRY(const auto arrivals, assembly::make_arrivals(run, planned.seed));
@@ -255,7 +277,7 @@ Result<FinishedRun> run_one(const PlannedRun& planned, const assembly::Material&
   BALLAST_TRY(auto explainer, make_explainer(run, options));
 
   FinishedRun finished{.record = record_of(planned)};
-  Recorder recorder(run, *material.model, *evaluator, explainer ? &*explainer : nullptr, options,
+  Recorder recorder(run, *material.model, evaluators, explainer ? &*explainer : nullptr, options,
                     finished.record);
   RunCheckpoint checkpoint(options.checkpoint_folder,
                            identity_of(finished.record, server, options));

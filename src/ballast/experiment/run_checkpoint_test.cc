@@ -166,6 +166,25 @@ TEST_F(RunCheckpoints, TheAdversaryGoesOnToo) {
   }
 }
 
+// With the square in every image of every worker, and no other class to learn, what has the square
+// is taken for the target; what an honest run makes of it is not even asked.
+TEST_F(RunCheckpoints, ABackDoorIsMeasuredWhereThereIsOne) {
+  const FinishedRun without = run({}).value();
+  for (const auto& evaluation : without.record.evaluations) EXPECT_FALSE(evaluation.back_door);
+  planned.run.attack = "back-door(1, size=2, share=1)";
+  planned.run.workers = 2;
+  planned.run.byzantine = 1;
+  planned.run.rule = "mean";
+  planned.run.eta = 0.1;
+  const FinishedRun whole = run({}).value();
+  for (const auto& evaluation : whole.record.evaluations) {
+    ASSERT_TRUE(evaluation.back_door.has_value());
+  }
+  EXPECT_GT(whole.record.evaluations.back().back_door, 0.9);
+  (void)run_until(30, saving());
+  expect_equal(run(saving()).value(), whole);
+}
+
 TEST_F(RunCheckpoints, ThoseOfOtherSettingsAreNotUsed) {
   const FinishedRun whole = run({}).value();
   planned.run.eta *= 2;

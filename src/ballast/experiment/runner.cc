@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "ballast/assembly/model_file.h"
+#include "ballast/assembly/parts.h"
 #include "ballast/experiment/results_folder.h"
 #include "ballast/experiment/run.h"
 #include "ballast/files/text_file.h"
@@ -83,6 +84,10 @@ class Runner {
     BALLAST_TRY_STATUS(find_finished());
     if (!options_.part.is_all()) return {};
     records::MetricsColumns columns{.has_why = options_.explains};
+    for (const PlannedRun& planned : plan_) {
+      BALLAST_TRY(const auto attack, assembly::make_run_attack(planned.run));
+      columns.has_back_door |= attack != nullptr && attack->trigger().has_value();
+    }
     for (const auto& [key, value] : plan_.front().settings) columns.keys.push_back(key);
     BALLAST_TRY(auto writer, records::MetricsWriter::create(options_.folder / "metrics.csv",
                                                             std::move(columns), done()));

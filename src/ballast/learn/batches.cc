@@ -2,6 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
+#include <span>
+
 #include "ballast/base/check.h"
 #include "ballast/data/sampler.h"
 
@@ -15,6 +19,17 @@ Status check_partition(const TrainingData& training) {
   if (split == held) return {};
   return invalid_argument(fmt::format(
       "the partition divides {} samples and the data set has {}; they must be equal", split, held));
+}
+
+// Samples are drawn in no order, so the first ones are as good as any.
+void put_trigger(const worker::Trigger& trigger, const data::Dataset& dataset, DrawnBatch& batch) {
+  const double share = trigger.share * static_cast<double>(batch.labels.size());
+  const auto count = std::min(batch.labels.size(), static_cast<std::size_t>(std::ceil(share)));
+  const std::size_t size = dataset.shape().size();
+  for (std::size_t k = 0; k < count; ++k) {
+    dataset.paint_square(std::span(batch.images).subspan(k * size, size), trigger.size);
+    batch.labels[k] = trigger.target;
+  }
 }
 
 }  // namespace
@@ -45,6 +60,13 @@ Result<Batches> Batches::make(const TrainingData& training, const data::Shape& i
   return Batches(training);
 }
 
+Status Batches::check_trigger(const worker::Trigger& trigger) const {
+  BALLAST_TRY_STATUS(training_.dataset->check_square(trigger.size));
+  if (trigger.target >= 0 && trigger.target < class_count()) return {};
+  return invalid_argument(fmt::format("the target of the trigger is {}; the classes are 0 to {}",
+                                      trigger.target, class_count() - 1));
+}
+
 Status Batches::draw(const worker::Sample& sample, DrawnBatch& batch) const {
   const std::size_t workers = training_.partition->worker_count();
   if (sample.key.worker >= workers) {
@@ -62,6 +84,7 @@ Status Batches::draw(const worker::Sample& sample, DrawnBatch& batch) const {
   training_.dataset->fill_batch(batch.indices, batch.images, batch.labels, training_.augmentation,
                                 key);
   for (int& label : batch.labels) label = sample.label(label);
+  if (sample.trigger != nullptr) put_trigger(*sample.trigger, *training_.dataset, batch);
   return {};
 }
 

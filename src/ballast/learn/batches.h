@@ -33,8 +33,12 @@ class Batches {
 
   int class_count() const noexcept { return training_.dataset->class_count(); }
 
+  // Refuses a trigger that does not fit the images or names no class.
+  Status check_trigger(const worker::Trigger& trigger) const;
+
   // Refuses the key of a worker that the partition does not have.
   //
+  // Requires: a trigger that check_trigger() allows.
   // Determinism: a function of the data and the sample.
   Status draw(const worker::Sample& sample, DrawnBatch& batch) const;
 

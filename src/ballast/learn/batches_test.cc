@@ -49,6 +49,27 @@ TEST(Batches, TakeLabelsForWhatTheSampleSays) {
   }
 }
 
+// A quarter of nine is three, rounded up; the rest is as without.
+TEST(Batches, PutATriggerIntoTheirShareOfTheImages) {
+  const auto dataset = random_dataset({.shape = kShape, .class_count = 5});
+  const auto batches = Batches::make(training_on(dataset, 9), kShape, 5);
+  const worker::Trigger trigger{.size = 2, .target = 3, .share = 0.25};
+  DrawnBatch plain, poisoned;
+
+  ASSERT_TRUE(batches->check_trigger(trigger));
+  ASSERT_TRUE(batches->draw({.key = {.seed = 3}}, plain));
+  ASSERT_TRUE(batches->draw({.key = {.seed = 3}, .trigger = &trigger}, poisoned));
+
+  for (std::size_t i = 0; i < 3; ++i) {
+    dataset->paint_square(std::span(plain.images).subspan(i * kShape.size(), kShape.size()), 2);
+    plain.labels[i] = 3;
+  }
+  EXPECT_EQ(poisoned.images, plain.images);
+  EXPECT_EQ(poisoned.labels, plain.labels);
+  EXPECT_FALSE(batches->check_trigger({.size = 4})) << "images are 4 x 3";
+  EXPECT_FALSE(batches->check_trigger({.size = 2, .target = 5}));
+}
+
 TEST(Batches, AugmentByTheKey) {
   const auto dataset = random_dataset({.shape = kShape, .class_count = 5});
   TrainingData training = training_on(dataset, 9);

@@ -55,6 +55,10 @@ class TorchSource final : public worker::GradientSource {
     return parts_->initial_statistics;
   }
 
+  Status check_trigger(const worker::Trigger& trigger) const override {
+    return batches_.check_trigger(trigger);
+  }
+
   Result<double> gradient(std::span<const float> model, const worker::Sample& sample,
                           std::span<float> out, std::span<float> statistics) override {
     const auto scratch = pool_.borrow();

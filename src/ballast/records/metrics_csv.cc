@@ -16,7 +16,8 @@
 namespace ballast::records {
 namespace {
 
-constexpr std::size_t kFixedCount = 10;  // columns of kMetricsHeader
+constexpr std::size_t kFixedCount = 10;
+constexpr std::string_view kBackDoorColumn = "back_door";  // columns of kMetricsHeader
 constexpr std::size_t kFieldCountMax = kFixedCount + kExplanationFields.size() + kMetricsKeysMax;
 constexpr std::size_t kFieldBytesMax = 1 << 16;
 using Fields = std::vector<std::string>;
@@ -101,8 +102,9 @@ bool parse_number(const std::string& text, T& value) {
 }
 
 Result<MetricsRow> to_row(Fields fields, const MetricsColumns& columns, const CsvReader& reader) {
+  const std::size_t first = kFixedCount + (columns.has_back_door ? 1 : 0);
   const std::size_t why_count = columns.has_why ? kExplanationFields.size() : 0;
-  if (fields.size() != kFixedCount + why_count + columns.keys.size()) {
+  if (fields.size() != first + why_count + columns.keys.size()) {
     return reader.wrong(fmt::format("has {} fields", fields.size()));
   }
   MetricsRow row;
@@ -120,13 +122,17 @@ Result<MetricsRow> to_row(Fields fields, const MetricsColumns& columns, const Cs
   for (std::size_t i = 0; i < kFixedCount; ++i) {
     if (!is_number[i]) return reader.wrong(fmt::format("has no number in field {}", i + 1));
   }
+  if (columns.has_back_door && !parse_number(fields[kFixedCount], e.back_door.emplace())) {
+    return reader.wrong(fmt::format("has no number in field {}", kFixedCount + 1));
+  }
+  if (e.back_door && std::isnan(*e.back_door)) e.back_door.reset();
   if (columns.has_why) e.why.emplace();
   for (std::size_t i = 0; i < why_count; ++i) {
     double& value = (*e.why).*(kExplanationFields[i].member);
-    if (parse_number(fields[kFixedCount + i], value)) continue;
-    return reader.wrong(fmt::format("has no number in field {}", kFixedCount + i + 1));
+    if (parse_number(fields[first + i], value)) continue;
+    return reader.wrong(fmt::format("has no number in field {}", first + i + 1));
   }
-  const auto values = fields.begin() + static_cast<std::ptrdiff_t>(kFixedCount + why_count);
+  const auto values = fields.begin() + static_cast<std::ptrdiff_t>(first + why_count);
   row.values.assign(std::make_move_iterator(values), std::make_move_iterator(fields.end()));
   row.run = std::move(fields[0]);
   return row;
@@ -138,6 +144,8 @@ std::optional<MetricsColumns> read_header(const Fields& fields) {
   if (fmt::format("{}", fmt::join(fixed, ",")) != kMetricsHeader) return std::nullopt;
   std::size_t next = kFixedCount;
   MetricsColumns columns;
+  columns.has_back_door = next < fields.size() && fields[next] == kBackDoorColumn;
+  if (columns.has_back_door) ++next;
   columns.has_why = next < fields.size() && fields[next] == kExplanationFields[0].name;
   for (const ExplanationField& field : kExplanationFields) {
     if (!columns.has_why) break;
@@ -178,6 +186,7 @@ MetricsColumns columns_of(std::span<const RunRecord> records) {
   for (const RunRecord& record : records) {
     for (const EvaluationRecord& evaluation : record.evaluations) {
       columns.has_why = columns.has_why || evaluation.why.has_value();
+      columns.has_back_door = columns.has_back_door || evaluation.back_door.has_value();
     }
   }
   if (!records.empty()) {
@@ -188,6 +197,7 @@ MetricsColumns columns_of(std::span<const RunRecord> records) {
 
 std::string metrics_header(const MetricsColumns& columns) {
   std::string line(kMetricsHeader);
+  if (columns.has_back_door) line += fmt::format(",{}", kBackDoorColumn);
   for (const ExplanationField& field : kExplanationFields) {
     if (columns.has_why) line += fmt::format(",{}", field.name);
   }
@@ -203,6 +213,9 @@ std::string metrics_line(const MetricsRow& row, const MetricsColumns& columns) {
                   without_nan_sign(e.test_accuracy), without_nan_sign(e.test_loss),
                   without_nan_sign(e.train_loss), e.byzantine_updates,
                   without_nan_sign(e.staleness_mean), e.staleness_max, without_nan_sign(e.seconds));
+  if (columns.has_back_door) {
+    line += fmt::format(",{}", without_nan_sign(e.back_door.value_or(std::nan(""))));
+  }
   for (const ExplanationField& field : kExplanationFields) {
     if (!columns.has_why) break;
     const double value = e.why ? (*e.why).*(field.member) : std::nan("");

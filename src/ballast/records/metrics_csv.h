@@ -1,8 +1,9 @@
 #pragma once
 // metrics.csv: one line per evaluation of every run, for spreadsheets and data frames.
 //
-// The columns of kMetricsHeader; then, where it was asked for, those of kExplanationFields; then
-// one for each key that varies among the runs, by its name.
+// The columns of kMetricsHeader; then back_door, where a run has that attack, and, where it was
+// asked for, those of kExplanationFields; then one for each key that varies among the runs, by its
+// name.
 //
 // RFC 4180 with line feeds: a text with a comma, a quote or a line break stands in quotes. Numbers
 // are written with the fewest digits that read back to the same value; what is not finite is nan,
@@ -33,13 +34,14 @@ inline constexpr std::size_t kMetricsKeysMax = 256;  // columns of keys in a fil
 
 // The columns behind those of the header.
 struct MetricsColumns {
+  bool has_back_door = false;
   bool has_why = false;
   std::vector<std::string> keys = {};
 
   bool operator==(const MetricsColumns&) const = default;
 };
 
-// What the records need: `why` if one of them has it, and the keys of the first.
+// What the records need: back_door and `why` if one of them has it, and the keys of the first.
 MetricsColumns columns_of(std::span<const RunRecord> records);
 
 struct MetricsRow {
@@ -56,8 +58,8 @@ struct Metrics {
   std::vector<MetricsRow> rows = {};
 };
 
-// The first line, and one line of a row, each with its line feed. An explanation that is missing is
-// nan throughout, a value that is missing is empty.
+// The first line, and one line of a row, each with its line feed. A back_door that is
+// missing is nan, an explanation is so throughout, a value that is missing is empty.
 std::string metrics_header(const MetricsColumns& columns);
 std::string metrics_line(const MetricsRow& row, const MetricsColumns& columns = {});
 

@@ -77,6 +77,24 @@ TEST(MetricsCsv, HasAColumnForEachKeyThatVariesAndForWhatTheRuleDid) {
   EXPECT_EQ(metrics->rows.at(3).evaluation, records[1].evaluations[1]);
 }
 
+TEST(MetricsCsv, HasAColumnForABackDoorWhereARunHasOne) {
+  std::vector<RunRecord> records = {record_of("p", "c", 1, 0.5), record_of("p", "d", 1, 0.5)};
+  EXPECT_THAT(metrics_csv(records), testing::Not(HasSubstr("back_door")));
+  for (RunRecord& record : records) record.settings = {{"rule", "gm"}};
+  for (EvaluationRecord& evaluation : records[1].evaluations) evaluation.back_door = 0.75;
+  records[1].evaluations[0].why = Explanation{.byzantine_kept = 0.66};
+
+  const std::string text = metrics_csv(records);
+  const auto metrics = parse_metrics(text);
+
+  EXPECT_THAT(text, HasSubstr(",seconds,back_door,byzantine_weight,"));
+  ASSERT_TRUE(metrics) << metrics.error().message;
+  EXPECT_EQ(metrics->columns, columns_of(records));
+  EXPECT_FALSE(metrics->rows.at(0).evaluation.back_door.has_value());
+  EXPECT_EQ(metrics->rows.at(2).evaluation, records[1].evaluations[0]);
+  EXPECT_FALSE(parse_metrics(std::string(kMetricsHeader) + ",back_door\ng,1,1,1,1,1,1,1,1,1,x\n"));
+}
+
 TEST(MetricsCsv, GivesNoTwoColumnsOneName) {
   RunRecord record = record_of("p", "c", 1, 0.5);
   record.settings = {{"staleness_max", "12"}, {"staleness", "x"}};

@@ -55,6 +55,9 @@ struct EvaluationRecord {
   std::uint64_t staleness_max = 0;
   double seconds = 0.0;                 // of training since the start of the run
   std::optional<Explanation> why = {};  // where it was asked for
+  // The share of test samples with a trigger that are taken for its target; where the attack has
+  // one.
+  std::optional<double> back_door = {};
 
   bool operator==(const EvaluationRecord&) const = default;
 };

@@ -59,6 +59,7 @@ Json to_json(const EvaluationRecord& e) {
                {"staleness_mean", to_json(e.staleness_mean)},
                {"staleness_max", e.staleness_max},
                {"seconds", to_json(e.seconds)}};
+  if (e.back_door) json["back_door"] = to_json(*e.back_door);
   if (e.why) json["why"] = to_json(*e.why);
   return json;
 }
@@ -97,10 +98,10 @@ class FieldReader {
     value = entry->first;
   }
 
+  bool has(const char* key) const { return object_.is_object() && object_.contains(key); }
+
   // The object at the key; nothing without it.
-  const Json* object(const char* key) {
-    return object_.is_object() && object_.contains(key) ? find(key, &Json::is_object) : nullptr;
-  }
+  const Json* object(const char* key) { return has(key) ? find(key, &Json::is_object) : nullptr; }
 
   // The list at the key, or null.
   const Json* list(const char* key) { return find(key, &Json::is_array); }
@@ -137,6 +138,7 @@ Result<EvaluationRecord> parse_evaluation(const Json& json) {
   fields.read("staleness_mean", e.staleness_mean);
   fields.read("staleness_max", e.staleness_max);
   fields.read("seconds", e.seconds);
+  if (fields.has("back_door")) fields.read("back_door", e.back_door.emplace());
   const Json* const why = fields.object("why");
   BALLAST_TRY_STATUS(fields.status());
   if (why == nullptr) return e;

@@ -97,6 +97,7 @@ std::string event_frame(const EvaluationRecord& evaluation, double wall_time) {
   put_scalar(summary, "byzantine/updates", static_cast<double>(evaluation.byzantine_updates));
   put_scalar(summary, "staleness/mean", evaluation.staleness_mean);
   put_scalar(summary, "staleness/max", static_cast<double>(evaluation.staleness_max));
+  if (evaluation.back_door) put_scalar(summary, "test/back_door", *evaluation.back_door);
   for (const ExplanationField& field : kExplanationFields) {
     if (!evaluation.why) break;
     put_scalar(summary, fmt::format("why/{}", field.name), (*evaluation.why).*(field.member));

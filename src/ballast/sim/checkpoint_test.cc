@@ -108,6 +108,8 @@ TEST(Checkpoint, AlsoWithStatisticsStalenessAndOtherEstimators) {
   setting.staleness_max = 3;
   setting.weights = server::CappedWeights{.f = 1, .share = 0.25};
   expect_the_same_wherever_it_is_cut(setting);
+  setting.attack = "batch-norm(-10)";
+  expect_the_same_wherever_it_is_cut(setting);
   setting.estimator = optim::SgdEstimator{};
   expect_the_same_wherever_it_is_cut(setting);
 }

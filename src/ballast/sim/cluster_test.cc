@@ -78,6 +78,7 @@ TEST(Cluster, ParallelRunsAreTheSequentialOneBitForBit) {
       TestSetting setting{
           .estimator = estimator, .rule = "gm", .attack = std::string(attack->name)};
       setting.quadratic.class_count = 10;
+      setting.quadratic.has_statistics = true;
       setting.share = 0.4;
       if (estimator.index() > 0) setting.averaging.reset();
       expect_the_same_for_any_threads(setting, arrivals);
@@ -127,6 +128,27 @@ TEST(Cluster, RunningStatisticsReachTheServer) {
   TestCluster cluster(setting);
   ASSERT_TRUE(cluster.run(follow({0, 0, 0, 1})).has_value());
   EXPECT_EQ(cluster.server().statistics().value(), std::vector<float>{3.0f});
+}
+
+void expect_refusal(TestCluster& cluster, const std::vector<Arrival>& arrivals,
+                    const std::string& part) {
+  const auto result = cluster.run(arrivals);
+  ASSERT_FALSE(result.has_value()) << part;
+  EXPECT_NE(result.error().message.find(part), std::string::npos) << result.error().message;
+}
+
+// Weights 3, 1 and 1, 1: the median is one of the honest workers'; with 3 of 4 updates it is not.
+TEST(Cluster, FalseStatisticsOfAMinorityAreOutvoted) {
+  TestSetting setting{.attack = "batch-norm(100)"};
+  setting.quadratic.has_statistics = true;
+  TestCluster cluster(setting);
+  ASSERT_TRUE(cluster.run(follow({0, 0, 0, 1, 3, 4})).has_value());
+  EXPECT_EQ(cluster.server().statistics().value(), std::vector<float>{3.0f});
+  TestCluster captured(setting);
+  ASSERT_TRUE(captured.run(follow({3, 3, 3, 1})).has_value());
+  EXPECT_EQ(captured.server().statistics().value(), std::vector<float>{300.0f});
+  TestCluster without({.attack = "batch-norm(100)"});
+  expect_refusal(without, {}, "the model has none");
 }
 
 // Keeps what it is shown, and sends zeros.
@@ -296,13 +318,6 @@ TEST(Cluster, ARequestStopsTheRunBeforeTheNextArrival) {
   const RunResult result = cluster.run(draw(ScheduleKind::kId, 0.4, 50)).value();
   EXPECT_EQ(result.ending, Ending::kByRequest);
   EXPECT_EQ(result.arrivals, 0u);
-}
-
-void expect_refusal(TestCluster& cluster, const std::vector<Arrival>& arrivals,
-                    const std::string& part) {
-  const auto result = cluster.run(arrivals);
-  ASSERT_FALSE(result.has_value()) << part;
-  EXPECT_NE(result.error().message.find(part), std::string::npos) << result.error().message;
 }
 
 TEST(Cluster, RefusesWhatDoesNotFitTogether) {

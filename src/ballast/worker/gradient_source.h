@@ -23,11 +23,16 @@ class GradientSource {
   // Running statistics of a worker that has seen nothing (batch normalisation), empty without any.
   virtual std::span<const float> initial_statistics() const noexcept = 0;
 
+  // Refuses a trigger that its samples cannot have; most sources have no images at all.
+  virtual Status check_trigger(const Trigger&) const {
+    return unsupported("the samples are no images that a trigger could be put into");
+  }
+
   // Writes the gradient of the sample's loss at the model, and returns that loss. The running
   // statistics move with the sample unless `statistics` is empty.
   //
-  // Requires: model and out have dim() values; the label map is empty or has class_count() entries;
-  // statistics is empty or as long as initial_statistics().
+  // Requires: model and out have dim() values; a trigger that check_trigger() allows; the label map
+  // is empty or has class_count() entries; statistics is empty or as long as initial_statistics().
   // Determinism: a function of the arguments alone, so that calls may be made in any order.
   virtual Result<double> gradient(std::span<const float> model, const Sample& sample,
                                   std::span<float> out, std::span<float> statistics) = 0;

@@ -32,6 +32,12 @@ class Quadratic final : public GradientSource {
     return {&zero_, options_.has_statistics ? 1u : 0u};
   }
 
+  // With labels: a sample with a trigger has the label that it stands for.
+  Status check_trigger(const Trigger& trigger) const override {
+    if (trigger.target < options_.class_count) return {};
+    return GradientSource::check_trigger(trigger);
+  }
+
   Result<double> gradient(std::span<const float> model, const Sample& sample, std::span<float> out,
                           std::span<float> statistics) override {
     samples.push_back(sample.key);
@@ -60,7 +66,8 @@ class Quadratic final : public GradientSource {
   double draw_label(const Sample& sample, Rng& rng) const {
     if (options_.class_count == 0) return 0.0;
     const auto truth = rng.below(static_cast<std::uint64_t>(options_.class_count));
-    return sample.label(static_cast<int>(truth));
+    return sample.trigger != nullptr ? sample.trigger->target
+                                     : sample.label(static_cast<int>(truth));
   }
 
   QuadraticOptions options_;

@@ -26,20 +26,26 @@ Result<Worker> Worker::make(const WorkerOptions& options, GradientSource& source
                             const Behaviour* behaviour) {
   BALLAST_TRY(auto estimator, optim::Estimator<float>::make(options.estimator, source.dim()));
   std::vector<int> label_map;
+  std::optional<Trigger> trigger;
   if (behaviour != nullptr) {
     BALLAST_TRY(label_map, behaviour->label_map(source.class_count()));
+    BALLAST_TRY_STATUS(behaviour->check_statistics(source.initial_statistics().size()));
+    trigger = behaviour->trigger();
   }
   BALLAST_TRY_STATUS(check_label_map(label_map, source.class_count()));
-  return Worker(options, source, behaviour, std::move(label_map), std::move(estimator));
+  if (trigger) BALLAST_TRY_STATUS(source.check_trigger(*trigger));
+  return Worker(options, source, behaviour, std::move(label_map), trigger, std::move(estimator));
 }
 
 Worker::Worker(const WorkerOptions& options, GradientSource& source, const Behaviour* behaviour,
-               std::vector<int> label_map, optim::Estimator<float> estimator)
+               std::vector<int> label_map, std::optional<Trigger> trigger,
+               optim::Estimator<float> estimator)
     : seed_(options.seed),
       id_(options.id),
       source_(&source),
       behaviour_(behaviour),
       label_map_(std::move(label_map)),
+      trigger_(trigger),
       estimator_(std::move(estimator)),
       statistics_(source.initial_statistics().begin(), source.initial_statistics().end()),
       gradient_(source.dim()),
@@ -77,7 +83,8 @@ Result<WorkerUpdate> Worker::on_model(const ModelView& model) {
   BALLAST_TRY_STATUS(check(model));
   const std::uint64_t sequence = estimator_.updates() + 1;
   const Sample sample{.key = {.seed = seed_, .worker = id_, .step = sequence},
-                      .label_map = label_map_};
+                      .label_map = label_map_,
+                      .trigger = trigger_ ? &*trigger_ : nullptr};
   BALLAST_TRY(const Computed computed, compute(model.values, sample));
   previous_model_.assign(model.values.begin(), model.values.end());
   statistics_.swap(next_statistics_);
@@ -87,15 +94,19 @@ Result<WorkerUpdate> Worker::on_model(const ModelView& model) {
 // The honest update as the behaviour leaves it.
 WorkerUpdate Worker::sent(const SampleKey& key, std::uint64_t version, const Computed& computed) {
   std::span<const float> values = computed.values;
+  std::span<const float> statistics = statistics_;
   if (behaviour_ != nullptr) {
     changed_.assign(values.begin(), values.end());
     behaviour_->change_update(key, changed_);
     values = changed_;
+    changed_statistics_ = statistics_;
+    behaviour_->change_statistics(changed_statistics_);
+    statistics = changed_statistics_;
   }
   return WorkerUpdate{.sequence = key.step,
                       .version = version,
                       .values = values,
-                      .statistics = statistics_,
+                      .statistics = statistics,
                       .loss = computed.loss};
 }
 

@@ -7,6 +7,7 @@
 // on the server in between.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -50,7 +51,7 @@ struct WorkerState {
 class Worker {
  public:
   // The source and the behaviour are borrowed and outlive the worker. Refuses options out of range,
-  // and a behaviour whose label map does not fit the source.
+  // and a behaviour whose label map, trigger or statistics do not fit the source.
   static Result<Worker> make(const WorkerOptions& options, GradientSource& source,
                              const Behaviour* behaviour = nullptr);
 
@@ -73,7 +74,8 @@ class Worker {
 
  private:
   Worker(const WorkerOptions& options, GradientSource& source, const Behaviour* behaviour,
-         std::vector<int> label_map, optim::Estimator<float> estimator);
+         std::vector<int> label_map, std::optional<Trigger> trigger,
+         optim::Estimator<float> estimator);
   Status check(const ModelView& model) const;
   struct Computed {
     double loss = 0.0;
@@ -87,6 +89,7 @@ class Worker {
   GradientSource* source_;
   const Behaviour* behaviour_;
   std::vector<int> label_map_;
+  std::optional<Trigger> trigger_;
   optim::Estimator<float> estimator_;
   std::vector<float> previous_model_;
   std::vector<float> statistics_;
@@ -96,6 +99,7 @@ class Worker {
   std::vector<float> previous_gradient_;
   std::vector<float> next_statistics_;
   std::vector<float> changed_;  // by the behaviour
+  std::vector<float> changed_statistics_;
 };
 
 }  // namespace ballast::worker
