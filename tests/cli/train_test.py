@@ -79,6 +79,24 @@ class TrainTest(unittest.TestCase):
         return result.stderr
 
 
+class ReadySpecificationsTest(TrainTest):
+    def test_run_as_they_are_but_for_their_data_and_length(self):
+        experiments = Path(__file__).resolve().parents[2] / "experiments"
+        runs = {"heterogeneous-data": 16, "heterogeneous-speeds": 16, "sleeping-worker": 3}
+        smaller = {"data": "files", "updates": 30, "evaluate_every": 15, "seeds": [1]}
+        for split in ("train", "test"):
+            smaller[f"{split}_images"] = str(self.folder / f"{split}_x.npy")
+            smaller[f"{split}_labels"] = str(self.folder / f"{split}_y.npy")
+        settings = [word for key, value in smaller.items()
+                    for word in ("--set", f"{key}={json.dumps(value)}")]
+        for name, count in runs.items():
+            with self.subTest(name):
+                out = self.folder / name
+                result = train(experiments / f"{name}.toml", "--out", out, *settings)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(len(list(out.glob("runs/*.json"))), count)
+
+
 class ResultsTest(TrainTest):
     def test_leaves_all_its_files(self):
         result = train(self.spec(), "--out", self.out, "--threads", 2)

@@ -24,7 +24,8 @@ namespace {
 template <typename Enum>
 constexpr std::array<std::string_view, 0> kWords = {};
 template <>
-constexpr std::array<std::string_view, 3> kWords<PartitionKind> = {"shared", "even", "dirichlet"};
+constexpr std::array<std::string_view, 4> kWords<PartitionKind> = {"shared", "even", "dirichlet",
+                                                                   "shards"};
 template <>
 constexpr std::array<std::string_view, 2> kWords<Engine> = {"native", "torch"};
 template <>
@@ -139,6 +140,7 @@ constexpr std::array kKeys = {
     key<&RunSpec::augment>("augment", "the data set's own augmentation; only cifar10 has one"),
     key<&RunSpec::partition>("partition", "which samples a worker draws from"),
     key<&RunSpec::dirichlet_alpha>("dirichlet_alpha", "with dirichlet: small means few classes"),
+    key<&RunSpec::shards>("shards", "with shards: pieces of the sorted set for each worker"),
 
     key<&RunSpec::model>("model", "mnist-cnn, cifar10-cnn, softmax, mlp, FILE.pt; \"\": by data"),
     key<&RunSpec::hidden>("hidden", "with model = \"mlp\": width of the hidden layer"),

@@ -57,6 +57,10 @@ Result<data::Partition> make_partition(const RunSpec& run, std::uint64_t seed,
       return data::Partition::dirichlet(
           train.labels(),
           {.worker_count = run.workers, .alpha = run.dirichlet_alpha, .seed = seed});
+    case PartitionKind::kShards:
+      return data::Partition::shards(
+          train.labels(),
+          {.worker_count = run.workers, .shards_per_worker = run.shards, .seed = seed});
   }
   std::abort();
 }

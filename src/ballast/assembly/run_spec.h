@@ -19,7 +19,7 @@ namespace ballast::assembly {
 using Engine = learn::Engine;
 using Reply = server::Reply;
 
-enum class PartitionKind { kShared, kEven, kDirichlet };
+enum class PartitionKind { kShared, kEven, kDirichlet, kShards };
 enum class Clock { kDraw, kVirtual };
 enum class Optimizer { kMu2, kMomentum, kSgd };
 enum class Alpha { kConstant, kLinear };
@@ -39,6 +39,7 @@ struct RunSpec {
   bool augment = true;
   PartitionKind partition = PartitionKind::kShared;
   double dirichlet_alpha = 1.0;
+  std::uint64_t shards = 2;
 
   std::string model;  // empty: what resolve() takes for the data
   std::uint64_t hidden = 100;

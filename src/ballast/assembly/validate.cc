@@ -65,6 +65,9 @@ Check check_data(const RunSpec& run) {
   BALLAST_TRY_STATUS(require(std::ranges::find(names, run.data) != names.end(), {"data"},
                              "data " + one_of_text(run.data, names)));
   BALLAST_TRY_STATUS(require_whole("batch", run.batch, kBatchMax));
+  if (run.partition == PartitionKind::kShards) {
+    return require_whole("shards", run.shards, kShardsMax);
+  }
   if (run.partition != PartitionKind::kDirichlet) return {};
   return require(run.dirichlet_alpha >= data::kDirichletAlphaMin &&
                      run.dirichlet_alpha <= data::kDirichletAlphaMax,

@@ -12,6 +12,7 @@ namespace ballast::assembly {
 // More of these is a slip of the finger, not an experiment.
 inline constexpr std::uint64_t kWorkersMax = 100'000;
 inline constexpr std::uint64_t kBatchMax = 1'000'000;
+inline constexpr std::uint64_t kShardsMax = 1000;
 inline constexpr std::uint64_t kHiddenMax = 1'000'000;
 inline constexpr std::uint64_t kUpdatesMax = 1'000'000'000'000;
 

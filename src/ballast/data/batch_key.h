@@ -24,6 +24,7 @@ enum class Purpose : std::uint32_t {
   kDirichletShares = 0xDA7A'0004,
   kDirichletOrder = 0xDA7A'0005,
   kHeldOut = 0xDA7A'0006,
+  kShards = 0xDA7A'0007,
 };
 
 inline Rng stream(Purpose purpose, const BatchKey& key) noexcept {

@@ -39,6 +39,14 @@ Status validate_split(std::size_t sample_count, std::size_t worker_count) {
   return {};
 }
 
+// Requires: at least one.
+Status validate_labels(std::span<const int> labels) {
+  const auto [least, greatest] = std::minmax_element(labels.begin(), labels.end());
+  if (*least >= 0 && *greatest < kClassCountMax) return {};
+  return invalid_argument(
+      fmt::format("labels {} .. {} reach outside 0 .. {}", *least, *greatest, kClassCountMax - 1));
+}
+
 Rng class_stream(Purpose purpose, std::uint64_t seed, std::size_t label) {
   return Rng(RngKey{.seed = seed,
                     .purpose = static_cast<std::uint32_t>(purpose),
@@ -146,11 +154,7 @@ Result<Partition> Partition::dirichlet(std::span<const int> labels,
     return invalid_argument(fmt::format("alpha {} is not between {} and {}", options.alpha,
                                         kDirichletAlphaMin, kDirichletAlphaMax));
   }
-  const auto [least, greatest] = std::minmax_element(labels.begin(), labels.end());
-  if (*least < 0 || *greatest >= kClassCountMax) {
-    return invalid_argument(fmt::format("labels {} .. {} reach outside 0 .. {}", *least, *greatest,
-                                        kClassCountMax - 1));
-  }
+  BALLAST_TRY_STATUS(validate_labels(labels));
   std::vector<Part> parts(options.worker_count);
   std::vector<Part> classes = samples_by_class(labels);
   for (std::size_t c = 0; c < classes.size(); ++c) {
@@ -160,6 +164,39 @@ Result<Partition> Partition::dirichlet(std::span<const int> labels,
     deal(classes[c], draw_shares(parts.size(), options.alpha, shares), parts);
   }
   feed_the_empty(parts);
+  return from_parts(parts);
+}
+
+Result<Partition> Partition::shards(std::span<const int> labels, const ShardOptions& options) {
+  BALLAST_TRY_STATUS(validate_split(labels.size(), options.worker_count));
+  BALLAST_TRY_STATUS(validate_labels(labels));
+  const std::size_t per_worker = options.shards_per_worker;
+  if (per_worker == 0 || per_worker > labels.size() / options.worker_count) {
+    return invalid_argument(fmt::format(
+        "{} shards for each of {} workers cannot be cut from {} samples: there is at least one "
+        "shard, and a sample in each",
+        per_worker, options.worker_count, labels.size()));
+  }
+  Rng rng = stream(Purpose::kShards, {.seed = options.seed});
+  Part ordered;
+  for (Part& of_class : samples_by_class(labels)) {
+    shuffle(of_class, rng);
+    ordered.insert(ordered.end(), of_class.begin(), of_class.end());
+  }
+  Part shards(options.worker_count * per_worker);
+  std::iota(shards.begin(), shards.end(), 0u);
+  shuffle(shards, rng);
+  const auto begin = [&](std::size_t shard) {
+    const std::size_t size = ordered.size() / shards.size();
+    return static_cast<std::ptrdiff_t>(size * shard +
+                                       std::min(shard, ordered.size() % shards.size()));
+  };
+  std::vector<Part> parts(options.worker_count);
+  for (std::size_t k = 0; k < shards.size(); ++k) {
+    Part& part = parts[k / per_worker];
+    part.insert(part.end(), ordered.begin() + begin(shards[k]),
+                ordered.begin() + begin(shards[k] + 1));
+  }
   return from_parts(parts);
 }
 

@@ -22,6 +22,12 @@ struct DirichletOptions {
   std::uint64_t seed = 0;
 };
 
+struct ShardOptions {
+  std::size_t worker_count = 1;
+  std::size_t shards_per_worker = 2;
+  std::uint64_t seed = 0;
+};
+
 // Determinism: a partition is a function of its arguments.
 class Partition {
  public:
@@ -35,6 +41,11 @@ class Partition {
   // Each class is shared out in proportions drawn from Dirichlet(alpha); every sample in exactly
   // one part. A worker left without samples takes one from the worker who then has most.
   static Result<Partition> dirichlet(std::span<const int> labels, const DirichletOptions& options);
+
+  // The samples in order of their classes, those of a class in random order, are cut into shards of
+  // one size, up to one sample, and each worker draws as many shards as the options say (McMahan et
+  // al. 2017): few classes for each, and parts of nearly one size. Every sample in one part.
+  static Result<Partition> shards(std::span<const int> labels, const ShardOptions& options);
 
   // The same with one owner more, the last, whose `count` samples nobody else has: drawn at random
   // and taken from those that had them. Refuses to leave anybody without a sample.

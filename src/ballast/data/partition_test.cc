@@ -139,6 +139,51 @@ TEST(Partition, DirichletIsAFunctionOfTheSeed) {
   EXPECT_NE(with(1), with(2));
 }
 
+TEST(Partition, ShardsCoverExactlyAndHoldFewClasses) {
+  const std::vector<int> labels = balanced_labels(10, 60);
+  for (const std::size_t shards : {1u, 2u, 3u, 7u}) {
+    const Partition partition =
+        Partition::shards(labels, {.worker_count = 10, .shards_per_worker = shards}).value();
+    expect_exact_cover(partition, labels.size());
+    for (const auto& part : parts_of(partition)) {
+      EXPECT_NEAR(static_cast<double>(part.size()), 60.0, static_cast<double>(shards));
+      std::set<int> classes;
+      for (const std::uint32_t i : part) classes.insert(labels[i]);
+      EXPECT_LE(classes.size(), 2 * shards);  // a shard may lie across the end of a class
+    }
+  }
+}
+
+// Ten classes of 60 and twenty shards of 30: no shard lies across two classes, so each worker has
+// one or two of them.
+TEST(Partition, TwoShardsAreAtMostTwoClasses) {
+  const std::vector<int> labels = balanced_labels(10, 60);
+  const Partition partition = Partition::shards(labels, {.worker_count = 10}).value();
+  for (const auto& part : parts_of(partition)) {
+    std::set<int> classes;
+    for (const std::uint32_t i : part) classes.insert(labels[i]);
+    EXPECT_LE(classes.size(), 2u);
+  }
+}
+
+TEST(Partition, ShardsAreAFunctionOfTheSeed) {
+  const std::vector<int> labels = balanced_labels(5, 20);
+  const auto parts = [&](std::uint64_t seed) {
+    return parts_of(Partition::shards(labels, {.worker_count = 4, .seed = seed}).value());
+  };
+  EXPECT_EQ(parts(1), parts(1));
+  EXPECT_NE(parts(1), parts(2));
+}
+
+TEST(Partition, RefusesShardsThatCannotBeCut) {
+  const std::vector<int> labels = balanced_labels(2, 5);
+  EXPECT_FALSE(Partition::shards(labels, {.worker_count = 3, .shards_per_worker = 0}));
+  EXPECT_FALSE(Partition::shards(labels, {.worker_count = 3, .shards_per_worker = 4}));
+  EXPECT_TRUE(Partition::shards(labels, {.worker_count = 3, .shards_per_worker = 3}));
+  EXPECT_FALSE(Partition::shards(std::vector<int>{0, -1}, {.worker_count = 1}));
+  EXPECT_FALSE(Partition::shards({}, {.worker_count = 1}));
+}
+
 TEST(Partition, RefusesTheImpossible) {
   const std::vector<int> labels = balanced_labels(2, 2);
   EXPECT_FALSE(Partition::shared(10, 0));

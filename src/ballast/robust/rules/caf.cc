@@ -58,16 +58,12 @@ class CovarianceFilter final : public Rule {
     return sum;
   }
 
-  // False if no row stands out any more. Rows that are out already do not set the scale: one that
-  // lies far away would keep all others from ever losing anything.
+  // False if no row stands out any more. Rows that are out already have no score, so they do not
+  // set the scale: one that lies far away would keep all others from ever losing anything.
   static bool reduce(std::span<double> factors, std::span<const double> scores) {
-    double largest = 0.0;
-    for (std::size_t i = 0; i < factors.size(); ++i) {
-      if (factors[i] > 0.0) largest = std::max(largest, scores[i]);
-    }
+    const double largest = *std::ranges::max_element(scores);
     if (!(largest > 0.0)) return false;
     for (std::size_t i = 0; i < factors.size(); ++i) {
-      if (factors[i] == 0.0) continue;
       const double rest = 1.0 - scores[i] / largest;
       factors[i] = rest <= kScoreTolerance ? 0.0 : factors[i] * rest;
     }
