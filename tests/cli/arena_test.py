@@ -105,7 +105,7 @@ class ArenaCommandTest(unittest.TestCase):
         page = (self.out / "arena.md").read_text(encoding="utf-8")
         self.assertTrue(page.startswith("# The arena (quick)\n"), page[:80])
         self.assertIn(f"{self.contest} --quick --set 'updates=10'", page)
-        self.assertIn("1 worlds, 2 attacks, 10 updates, 1 seed.", page)
+        self.assertIn("1 world, 2 attacks, 10 updates, 1 seed.", page)
 
     def test_never_overwrites_other_results(self):
         self.assertEqual(arena(self.contest, "--out", self.out).returncode, 0)

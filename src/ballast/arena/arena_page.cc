@@ -110,8 +110,8 @@ void add_picture(ReportSection& section, const ContestResult& result, HeatMapKin
   section.picture = fmt::format("images/{}.svg", stem);
 }
 
-std::string seeds_text(const Standings& standings) {
-  return fmt::format("{} {}", standings.seed_count, standings.seed_count == 1 ? "seed" : "seeds");
+std::string counted(std::size_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
 ReportSection introduction(const PageOptions& options) {
@@ -162,9 +162,10 @@ ReportSection in_short(const ContestResult& result) {
   ReportSection section{.heading = fmt::format("{} in short", result.contest.title),
                         .table = std::move(table),
                         .caption = "For each method and attack, the worst of all worlds"};
-  section.paragraphs.push_back(fmt::format(
-      "{} worlds, {} attacks, {} updates, {}.", standings.worlds.size(), standings.attacks.size(),
-      result.contest.spec.base.updates, seeds_text(standings)));
+  section.paragraphs.push_back(
+      fmt::format("{}, {}, {} updates, {}.", counted(standings.worlds.size(), "world"),
+                  counted(standings.attacks.size(), "attack"), result.contest.spec.base.updates,
+                  counted(standings.seed_count, "seed")));
   add_picture(section, result, HeatMapKind::kWorst);
   return section;
 }

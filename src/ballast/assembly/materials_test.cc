@@ -23,7 +23,8 @@ RunSpec run_with_own_data(const std::filesystem::path& folder) {
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int64_t>(i % 3);
   EXPECT_TRUE(files::write_npy(folder / "x.npy", {{60, 1}, std::span<const float>(features)}));
   EXPECT_TRUE(files::write_npy(folder / "y.npy", {{60}, std::span<const std::int64_t>(labels)}));
-  RunSpec run{.data = "files"};
+  RunSpec run;
+  run.data = "files";
   run.train_images = run.test_images = folder / "x.npy";
   run.train_labels = run.test_labels = folder / "y.npy";
   return resolve(run);

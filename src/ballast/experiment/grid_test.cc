@@ -287,11 +287,14 @@ TEST(Grid, RefusesToRunNothing) {
             "spec.toml: every curve is left out of every panel; nothing is to be run");
 }
 
-TEST(Grid, PutsTheNumberOfByzantineWorkersIntoRulesAndMethods) {
-  const auto runs =
-      runs_of("workers = 10\nbyzantine = 3\nmethod = \"basgd({2f+1}, krum({f}))\"\nseeds = [1]");
+TEST(Grid, TellsMethodsHowManyWorkersLie) {
+  const auto runs = runs_of(
+      "workers = 10\nbyzantine = 3\noptimizer = \"sgd\"\nseeds = [1]\n"
+      "[grid]\nmethod = [\"kardam({f})\", \"basgd({2f+1}, cwtm(0.2))\"]");
 
-  EXPECT_EQ(runs.at(0).run.method, "basgd(7, krum(3))");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].run.method, "kardam(3)");
+  EXPECT_EQ(runs[1].run.method, "basgd(7, rule=cwtm(0.2))");
 }
 
 // FNV-1a of the lines "seed = 1", "updates = 3750", ..., "ball_radius = 1.0", worked out elsewhere.
