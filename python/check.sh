@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # What `make check` runs for the Python package: ruff and mypy, and the whole suite against the
-# wheel in an environment of its own, with NumPy 2, Flower, grpcio, ByzFL and ByzPy from PyPI.
+# wheel in an empty environment of its own, with current PyTorch, NumPy 2, JAX, Flower, grpcio,
+# ByzFL and ByzPy from PyPI.
 #
-# PyTorch comes from PyPI where the index offers a build for the CPU; the one for CUDA brings
-# gigabytes, and is taken only with BALLAST_CHECK_TORCH=torch. Without it the tests of PyTorch run
-# in `make test` alone, with Debian's.
+# PyPI's PyTorch is for CUDA and brings gigabytes of libraries, so that it is taken only where the
+# disk has room. BALLAST_CHECK_TORCH names another one ("torch==2.13.0+cpu", where the index has
+# it), or none ("": its tests then run in `make test` alone).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,9 +24,32 @@ venv=build/python/check
 rm -rf $venv
 /usr/bin/python3 -m venv $venv
 pip="$venv/bin/python -m pip --quiet --disable-pip-version-check"
-torch=${BALLAST_CHECK_TORCH-$($pip index versions torch 2>/dev/null |
-  grep -o '[0-9.]*+cpu' | head -n 1 | sed 's/^/torch==/' || true)}
-$pip install build/wheel/*.whl pytest matplotlib flwr scipy ${torch:+"$torch"} \
-  2>build/python/pip.log
-$pip install --no-deps byzfl byzpy cloudpickle 2>>build/python/pip.log
+
+choose_torch() {
+  local free
+  free=$(df --output=avail -BG . | tail -n 1 | tr -dc '0-9')
+  if [ "$free" -ge 16 ]; then
+    echo torch
+  else
+    echo "python: no PyTorch from PyPI: 16 GB are wanted for it, and $free GB are free" >&2
+  fi
+}
+
+install() {
+  if ! $pip install "$@" >>build/python/pip.log 2>&1; then
+    tail -n 5 build/python/pip.log >&2
+    echo "python: pip could not install $* (see build/python/pip.log)" >&2
+    exit 1
+  fi
+}
+
+: >build/python/pip.log
+torch=${BALLAST_CHECK_TORCH-$(choose_torch)}
+install build/wheel/*.whl pytest matplotlib pandas flwr scipy jax ${torch:+"$torch"}
+install --no-deps byzfl byzpy cloudpickle
+$venv/bin/python -c "import importlib.metadata as m
+for name in ('ballast', 'numpy', 'torch', 'jax', 'flwr', 'grpcio', 'byzfl', 'byzpy'):
+    print(name, next((d.version for d in m.distributions(name=name)), '-'), end='  ')
+print()"
 BALLAST_PROGRAM=$PWD/$venv/bin/ballast $venv/bin/python -B -m pytest python/tests
+rm -rf $venv  # gigabytes
