@@ -38,6 +38,7 @@ class ProductsWatch final : public robust::Observed {
     rows_.mix(coefficients, out);
   }
   const kernels::Backend& backend() const noexcept override { return rows_.backend(); }
+  const kernels::Vector* previous() noexcept override { return rows_.previous(); }
   std::uint64_t draw() const noexcept override { return rows_.draw(); }
   robust::Workspace& workspace() noexcept override { return rows_.workspace(); }
 

@@ -113,7 +113,7 @@ Result<server::MethodPointer> make_preview_method(std::size_t worker_count,
     return invalid_argument("the first model is empty, or there are too many workers");
   }
   BALLAST_TRY(BackendPointer backend, make_backend(training.compute));
-  return make_table(worker_count, training, std::move(backend));
+  return make_named(worker_count, training, std::move(backend));
 }
 
 Snapshot public_snapshot(const server::Snapshot& snapshot) {
