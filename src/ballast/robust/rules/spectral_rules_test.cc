@@ -258,8 +258,9 @@ TEST(SpectralRules, AHeavierRowIsAsManyRows) {
       Case given = draw_normal(2 + seed % 8, 3, seed, kernels::Weighting::kSmallCounts);
       Case copies;
       for (std::size_t i = 0; i < given.rows.size(); ++i) {
-        given.weights[i] = 1.0 + double(seed + i) - 3.0 * std::floor(double(seed + i) / 3.0);
-        for (double k = 0.0; k < given.weights[i]; ++k) copies.rows.push_back(given.rows[i]);
+        const std::size_t count = 1 + (seed + i) % 3;
+        given.weights[i] = static_cast<double>(count);
+        copies.rows.insert(copies.rows.end(), count, given.rows[i]);
       }
       copies.weights.assign(copies.rows.size(), 1.0);
       expect_near(applied(text, copies.rows, copies.weights),
