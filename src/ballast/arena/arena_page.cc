@@ -180,6 +180,9 @@ std::string partition_text(const assembly::RunSpec& run) {
     case assembly::PartitionKind::kDirichlet:
       return fmt::format("each class is split among the workers by Dirichlet({})",
                          run.dirichlet_alpha);
+    case assembly::PartitionKind::kShards:
+      return fmt::format("the training set is sorted by class and dealt out in {} shards a worker",
+                         run.shards);
   }
   return "";
 }
