@@ -277,7 +277,8 @@ def test_a_tree_of_tensors_comes_back_as_it_was(rng):
         ballast.aggregate_named("mean", [{"a": [np.ones(1)]}, {"a": np.ones(1)}])
 
 
-@pytest.mark.parametrize("expression", ALL)
+# What begins at the result before depends on more than the rows.
+@pytest.mark.parametrize("expression", [rule for rule in ALL if "previous" not in rule])
 def test_a_table_agrees_with_the_rule_on_its_rows(expression, rng):
     table = ballast.Table(dim=300, workers=9, rule=expression)
     rows = np.zeros((9, 300), np.float32)

@@ -123,6 +123,9 @@ class ArenaCommandTest(unittest.TestCase):
                            "ballast data get mnist")
         self.contest.write_text(CONTEST.replace("[arena]", "[arenas]"), encoding="utf-8")
         self.check_refused(arena(self.contest, "--out", self.out),
+                           "there is no key 'arenas'")
+        self.contest.write_text('data = "mnist"\n', encoding="utf-8")
+        self.check_refused(arena(self.contest, "--out", self.out),
                            "a contest needs a table [arena]")
 
 

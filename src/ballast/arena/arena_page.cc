@@ -182,7 +182,7 @@ std::string partition_text(const assembly::RunSpec& run) {
                          run.dirichlet_alpha);
     case assembly::PartitionKind::kShards:
       return fmt::format("the training set is sorted by class and dealt out in {} shards a worker",
-                         run.shards);
+                         run.shards_per_worker);
   }
   return "";
 }

@@ -140,7 +140,8 @@ constexpr std::array kKeys = {
     key<&RunSpec::augment>("augment", "the data set's own augmentation; only cifar10 has one"),
     key<&RunSpec::partition>("partition", "which samples a worker draws from"),
     key<&RunSpec::dirichlet_alpha>("dirichlet_alpha", "with dirichlet: small means few classes"),
-    key<&RunSpec::shards>("shards", "with shards: pieces of the sorted set for each worker"),
+    key<&RunSpec::shards_per_worker>("shards_per_worker",
+                                     "with shards: pieces of the sorted set for each worker"),
 
     key<&RunSpec::model>("model", "mnist-cnn, cifar10-cnn, softmax, mlp, FILE.pt; \"\": by data"),
     key<&RunSpec::hidden>("hidden", "with model = \"mlp\": width of the hidden layer"),

@@ -60,7 +60,7 @@ Result<data::Partition> make_partition(const RunSpec& run, std::uint64_t seed,
     case PartitionKind::kShards:
       return data::Partition::shards(
           train.labels(),
-          {.worker_count = run.workers, .shards_per_worker = run.shards, .seed = seed});
+          {.worker_count = run.workers, .shards_per_worker = run.shards_per_worker, .seed = seed});
   }
   std::abort();
 }

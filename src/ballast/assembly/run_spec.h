@@ -39,7 +39,7 @@ struct RunSpec {
   bool augment = true;
   PartitionKind partition = PartitionKind::kShared;
   double dirichlet_alpha = 1.0;
-  std::uint64_t shards = 2;
+  std::uint64_t shards_per_worker = 2;
 
   std::string model;  // empty: what resolve() takes for the data
   std::uint64_t hidden = 100;

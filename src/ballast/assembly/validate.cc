@@ -66,7 +66,7 @@ Check check_data(const RunSpec& run) {
                              "data " + one_of_text(run.data, names)));
   BALLAST_TRY_STATUS(require_whole("batch", run.batch, kBatchMax));
   if (run.partition == PartitionKind::kShards) {
-    return require_whole("shards", run.shards, kShardsMax);
+    return require_whole("shards_per_worker", run.shards_per_worker, kShardsMax);
   }
   if (run.partition != PartitionKind::kDirichlet) return {};
   return require(run.dirichlet_alpha >= data::kDirichletAlphaMin &&

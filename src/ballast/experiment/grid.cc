@@ -17,8 +17,8 @@ namespace {
 // File systems allow 255 bytes; the rest is for what others put around the name.
 constexpr std::size_t kNameCharactersMax = 120;
 
-// Came after results were on record: where it has its default it changes no fingerprint.
-constexpr std::string_view kLaterKey = "validation_samples";
+// Came after results were on record: where they have their defaults they change no fingerprint.
+constexpr std::array<std::string_view, 2> kLaterKeys = {"validation_samples", "shards_per_worker"};
 
 std::uint64_t fnv1a(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325u;
@@ -204,7 +204,8 @@ std::string fingerprint(const assembly::RunSpec& run, std::uint64_t seed) {
   const assembly::RunSpec defaults;
   for (const assembly::Key& key : assembly::keys()) {
     if (!key.is_of_run()) continue;
-    if (key.name == kLaterKey && key.get(run) == key.get(defaults)) continue;
+    const bool is_later = std::ranges::find(kLaterKeys, key.name) != kLaterKeys.end();
+    if (is_later && key.get(run) == key.get(defaults)) continue;
     text += fmt::format("{} = {}\n", key.name, assembly::to_toml(key.get(run)));
   }
   return fmt::format("{:016x}", fnv1a(text));

@@ -315,7 +315,8 @@ TEST(Fingerprint, ChangesWithEveryKeyAndTheSeed) {
   EXPECT_TRUE(seen.insert(fingerprint(assembly::RunSpec(), 2)).second);
   for (const std::string_view line :
        {"workers = 8", "share = 0.41", "beta = \"1/k\"", "rule = \"mean\"", "augment = false",
-        "eta_decay_after = [1]", "trace = \"a\"", "reply = \"newest\"", "validation_samples = 1"}) {
+        "eta_decay_after = [1]", "trace = \"a\"", "reply = \"newest\"", "validation_samples = 1",
+        "shards_per_worker = 3"}) {
     const auto spec = parse_spec(line, "spec.toml");
     ASSERT_TRUE(spec.has_value());
     EXPECT_TRUE(seen.insert(fingerprint(spec->base, 1)).second) << line;
