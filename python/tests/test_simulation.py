@@ -233,13 +233,17 @@ def test_every_method_is_reached_by_its_name(data, files):
 
 def test_every_attack_is_reached_by_its_name(rng):
     torch = pytest.importorskip("torch")
-    # Images for a back door, and statistics that can be lied about.
+    # Statistics that can be lied about.
     data = [(rng.random((60, 1, 4, 4), dtype=np.float32), rng.integers(0, 3, 60)) for _ in range(2)]
     for entry in ballast.attacks():
+        if entry.name == "back-door":
+            continue  # paints into images, which the program has and Python keeps to itself
         if all(parameter.get("default") for parameter in entry.parameters):
             history = ballast.Simulation(
                 torch.nn.Sequential(
-                    torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2), torch.nn.Flatten(),
+                    torch.nn.Conv2d(1, 2, 3),
+                    torch.nn.BatchNorm2d(2),
+                    torch.nn.Flatten(),
                     torch.nn.Linear(8, 3),
                 ),
                 None,

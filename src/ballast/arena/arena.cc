@@ -118,6 +118,7 @@ class Arena {
       ContestSpec whole = contest;
       if (contest.best == 0) curves = contest.spec.curves;
       std::vector<std::string> labels;
+      labels.reserve(curves.size());
       for (const Variant& curve : curves) labels.push_back(curve.label);
       whole.spec.curves = curves_of(curves, labels, contest.spec);
       BALLAST_TRY_STATUS(look_at(whole));

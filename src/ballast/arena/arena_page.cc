@@ -87,6 +87,7 @@ records::HeatMap heat_map(const Standings& standings, std::string title,
     std::vector<std::size_t> all;
     for (std::size_t a = 0; a < standings.attacks.size(); ++a) {
       std::vector<std::size_t> cells;
+      cells.reserve(worlds.size());
       for (const std::size_t world : worlds) cells.push_back(standings.cell(world, a));
       all.insert(all.end(), cells.begin(), cells.end());
       row.push_back(worst_of(standing, cells));

@@ -78,7 +78,7 @@ Result<ContestSpec> parse_contest(std::string_view text, const std::filesystem::
 Result<std::vector<ContestSpec>> carried_contests();
 
 // The contest at one of its sizes, which then has no others, or as it is for kFullSize.
-Result<ContestSpec> at_size(ContestSpec contest, std::string_view size);
+Result<ContestSpec> at_size(ContestSpec contest, std::string_view name);
 
 // The specification of the search: every method at every step size, tested on samples that are held
 // out of the training set.

@@ -82,6 +82,7 @@ void compare(MethodStanding& standing, const MethodStanding& with) {
     standing.behind += cell->is_behind() ? 1 : 0;
   }
   std::vector<double> means;
+  means.reserve(by_seed.size());
   for (const auto& [seed, sum] : by_seed) {
     means.push_back(sum.value / static_cast<double>(sum.count));
   }
