@@ -173,6 +173,8 @@ def test_a_child_of_a_fork_is_refused_and_its_parent_goes_on(run_python):
 
 
 INTERRUPTED = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background
 import numpy as np, ballast
 server = ballast.Server({"w": np.zeros(2, np.float32)}, workers=5, weights="f-cap(1, 0.3)")
 client = ballast.Client(server.address, {"w": (2,)}, name="worker-0")

@@ -346,6 +346,8 @@ def test_misuse_of_a_simulation_is_refused(data):
 
 
 INTERRUPTED = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background
 import numpy as np, sys, ballast
 values = np.random.default_rng(1).standard_normal((500, 6)).astype(np.float32)
 labels = np.arange(500) % 3
