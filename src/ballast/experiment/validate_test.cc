@@ -130,7 +130,7 @@ TEST(Validate, RefusesNumbersOutOfRange) {
       {"model = \"mlp\"\nhidden = 0", "hidden must be from 1 to 1000000"},
       {"partition = \"dirichlet\"\ndirichlet_alpha = 0",
        "dirichlet_alpha must be from 1e-06 to 1000000"},
-      {"partition = \"shards\"\nshards = 0", "shards must be from 1 to 1000"},
+      {"partition = \"shards\"\nshards_per_worker = 0", "shards_per_worker must be from 1 to 1000"},
       {"attack = \"gaussian(-1)\"", "sigma must be at least 0, not -1 at column 10"},
       {"attack = \"mimic(8)\"",
        "the target of mimic must be below 8, the number of honest workers, not 8"},

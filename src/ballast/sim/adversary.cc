@@ -1,5 +1,6 @@
 #include "ballast/sim/adversary.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -9,13 +10,12 @@ namespace ballast::sim {
 namespace {
 
 bool is_finite(const attacks::AttackMemory& memory) {
-  for (const double number : memory.numbers) {
-    if (!std::isfinite(number)) return false;
-  }
-  for (const auto& kept : memory.vectors) {
-    if (!kernels::all_finite(kept.values) || kept.revision > memory.revision) return false;
-  }
-  return true;
+  const auto is_number = [](double number) { return std::isfinite(number); };
+  const auto is_whole = [&](const auto& kept) {
+    return kernels::all_finite(kept.values) && kept.revision <= memory.revision;
+  };
+  return std::ranges::all_of(memory.numbers, is_number) &&
+         std::ranges::all_of(memory.vectors, is_whole);
 }
 
 }  // namespace
