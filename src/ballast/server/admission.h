@@ -105,6 +105,10 @@ class Admission {
   std::optional<wire::Ticket> issue(std::uint32_t worker, std::uint64_t version, bool is_of_use,
                                     Instant now);
 
+  // The worker is handed the ticket it was issued, and is waited for from now on: what the server
+  // did in between, such as to save its state, is not the worker's silence.
+  void note_given(std::uint32_t worker, Instant now) { members_[worker].silent_since = now; }
+
   // The worker neither has a ticket nor waits for one.
   void withdraw(std::uint32_t worker, Instant now);
 

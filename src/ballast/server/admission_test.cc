@@ -281,6 +281,17 @@ TEST(Admission, SilentWorkersAreEvictedHeldOnesAreNot) {
   EXPECT_EQ(crowd.send(1), Verdict::kAccepted);
 }
 
+// To save a checkpoint between verdict and hand-over may take a while.
+TEST(Admission, WorkersAreWaitedForFromWhenTheyAreHandedTheirTicket) {
+  Crowd crowd({.silence_max = seconds(10)});
+  crowd.join_all();
+  for (std::uint32_t i = 0; i < 3; ++i) crowd.send(i, {1.0f, 1.0f}, seconds(5));
+  crowd.server.on_given(2, seconds(7));
+  EXPECT_EQ(crowd.server.evict_silent(seconds(16)), Workers{3});  // 0 and 1 are held
+  EXPECT_EQ(crowd.server.evict_silent(seconds(17)), Workers{});
+  EXPECT_EQ(crowd.server.evict_silent(seconds(18)), Workers{2});
+}
+
 TEST(Admission, BelowTheQuorumTheModelRestsUntilOthersJoin) {
   Crowd crowd;
   crowd.join_all();

@@ -94,6 +94,9 @@ class ParameterServer {
   std::optional<Assignment> on_join(std::uint32_t worker, Memory memory = Memory::kFresh,
                                     Instant now = Instant::zero());
 
+  // The worker is handed its assignment now. Requires: it has a ticket.
+  void on_given(std::uint32_t worker, Instant now) { admission_.note_given(worker, now); }
+
   // Counts a refusal that was decided outside, before there was an update to judge.
   // Requires: a verdict other than kAccepted.
   void refuse(std::uint32_t worker, Verdict verdict);

@@ -367,6 +367,8 @@ void Exchange::give(std::uint32_t worker, Delivery delivery) {
     note(worker, MemberEvent::kHeld);
     // A fresh join that is held has nothing to be told yet.
     if (!delivery.verdict) return;
+  } else {
+    server_.on_given(worker, now());
   }
   if (members_[worker].peer) members_[worker].peer->deliver(std::move(delivery));
 }
