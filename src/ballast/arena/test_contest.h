@@ -10,25 +10,13 @@
 
 #include "ballast/arena/contest_spec.h"
 #include "ballast/experiment/grid.h"
-#include "ballast/files/npy.h"
+#include "ballast/experiment/tiny_data_for_test.h"
 #include "ballast/records/records.h"
 
 namespace ballast::arena {
 
-// Sample i belongs to class i mod 4 and has a one in that place.
 inline void write_tiny_data(const std::filesystem::path& folder) {
-  constexpr std::size_t kSamples = 60;
-  constexpr std::size_t kClasses = 4;
-  std::vector<float> images(kSamples * kClasses);
-  std::vector<std::int64_t> labels(kSamples);
-  for (std::size_t i = 0; i < kSamples; ++i) {
-    images[i * kClasses + i % kClasses] = 1.0F;
-    labels[i] = static_cast<std::int64_t>(i % kClasses);
-  }
-  ASSERT_TRUE(
-      files::write_npy(folder / "x.npy", {{kSamples, kClasses}, std::span<const float>(images)}));
-  ASSERT_TRUE(
-      files::write_npy(folder / "y.npy", {{kSamples}, std::span<const std::int64_t>(labels)}));
+  experiment::write_tiny_data(folder, 60);
 }
 
 // Two worlds, two attacks, three methods, of which one cannot be run in the second world.

@@ -1,4 +1,5 @@
 #include "ballast/experiment/reproduce.h"
+#include "ballast/experiment/tiny_data_for_test.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "ballast/data/temporary_folder.h"
-#include "ballast/files/npy.h"
 #include "ballast/files/text_file.h"
 
 namespace ballast::experiment {
@@ -15,23 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-
-constexpr std::size_t kSamples = 40;
-constexpr std::size_t kClasses = 4;
-
-// Sample i belongs to class i mod 4 and has a one in that place.
-void write_data(const fs::path& folder) {
-  std::vector<float> images(kSamples * kClasses);
-  std::vector<std::int64_t> labels(kSamples);
-  for (std::size_t i = 0; i < kSamples; ++i) {
-    images[i * kClasses + i % kClasses] = 1.0F;
-    labels[i] = static_cast<std::int64_t>(i % kClasses);
-  }
-  ASSERT_TRUE(
-      files::write_npy(folder / "x.npy", {{kSamples, kClasses}, std::span<const float>(images)}));
-  ASSERT_TRUE(
-      files::write_npy(folder / "y.npy", {{kSamples}, std::span<const std::int64_t>(labels)}));
-}
 
 // Two panels, two curves and two seeds of 20 updates each.
 constexpr std::string_view kSpec = R"toml(
@@ -76,7 +59,7 @@ class ReproduceTest : public testing::Test {
   ReproduceTest()
       : folder_(data::TemporaryFolder::create(fs::temp_directory_path()).value()),
         out_(folder_.path() / "out") {
-    write_data(folder_.path());
+    write_tiny_data(folder_.path(), 40);
   }
 
   std::vector<PaperFigure> figures() const {

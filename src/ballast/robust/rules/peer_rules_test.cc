@@ -291,25 +291,9 @@ TEST(PeerRules, HostileValuesGiveFiniteResults) {
 }
 
 TEST(PeerRules, ATableThatReplacesRowsAgrees) {
-  const std::shared_ptr<const kernels::Backend> backend = kernels::make_cpu_backend(1);
   for (const char* text : kPeerRules) {
     if (std::string_view(text).starts_with("bucketing")) continue;
-    SCOPED_TRACE(text);
-    constexpr std::size_t kRows = 6, kDim = 11;
-    RowTable table(rule(text), backend, kRows, kDim);
-    Case given = draw_normal(kRows, kDim, 1);
-    std::vector<float> result(kDim);
-    for (std::uint64_t update = 0; update < 100; ++update) {
-      const std::size_t row = update % kRows;
-      given.rows[row] = draw_normal(1, kDim, 100 + update).rows[0];
-      for (std::size_t i = update == 0 ? 0 : row; i < (update == 0 ? kRows : row + 1); ++i) {
-        const std::vector<float> values(given.rows[i].begin(), given.rows[i].end());
-        ASSERT_TRUE(table.put(i, values, given.weights[i]).has_value());
-      }
-      (*table.aggregate())->read(result);
-      expect_near({result.begin(), result.end()}, applied(text, given.rows, given.weights),
-                  kRounding);
-    }
+    expect_table_agrees(text, kRounding);
   }
 }
 

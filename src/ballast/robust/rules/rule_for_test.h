@@ -11,6 +11,7 @@
 #include "ballast/kernels/table_for_test.h"
 #include "ballast/robust/aggregate.h"
 #include "ballast/robust/registry.h"
+#include "ballast/robust/row_table.h"
 #include "ballast/robust/rules/brute_force_for_test.h"
 
 namespace ballast::robust {
@@ -91,6 +92,26 @@ inline Case draw_normal(std::size_t row_count, std::size_t dim, std::uint64_t se
     drawn.rows.emplace_back(table[i].begin(), table[i].end());
   }
   return drawn;
+}
+
+// A table whose rows are replaced a hundred times gives what the rule gives for the rows alone.
+inline void expect_table_agrees(std::string_view text, double tolerance) {
+  SCOPED_TRACE(text);
+  constexpr std::size_t kRows = 6, kDim = 11;
+  RowTable table(rule(text), kernels::make_cpu_backend(1), kRows, kDim);
+  Case given = draw_normal(kRows, kDim, 1);
+  std::vector<float> result(kDim);
+  for (std::uint64_t update = 0; update < 100; ++update) {
+    const std::size_t row = update % kRows;
+    given.rows[row] = draw_normal(1, kDim, 100 + update).rows[0];
+    for (std::size_t i = update == 0 ? 0 : row; i < (update == 0 ? kRows : row + 1); ++i) {
+      const std::vector<float> values(given.rows[i].begin(), given.rows[i].end());
+      ASSERT_TRUE(table.put(i, values, given.weights[i]).has_value());
+    }
+    (*table.aggregate())->read(result);
+    expect_near({result.begin(), result.end()}, applied(text, given.rows, given.weights),
+                tolerance);
+  }
 }
 
 }  // namespace ballast::robust
