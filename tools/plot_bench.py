@@ -100,16 +100,19 @@ def draw(results):
     yield "</svg>"
 
 
+def canvas(height, label):
+    yield (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+           f'width="{WIDTH}" height="{height}" role="img" aria-label="{label}">')
+    yield f"<style>{STYLE}</style>"
+    yield f'<rect width="{WIDTH}" height="{height}" rx="6" class="surface"/>'
+
+
 def head(result, bottom):
     height = bottom + 46
     threads = result["threads"]
     size = f"{result['rows']} rows x {result['dim']:,} values, " \
            f"{threads} thread{'' if threads == 1 else 's'}"
-    yield (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
-           f'width="{WIDTH}" height="{height}" role="img" '
-           f'aria-label="Cost of each aggregation rule, {escape(size)}">')
-    yield f"<style>{STYLE}</style>"
-    yield f'<rect width="{WIDTH}" height="{height}" rx="6" class="surface"/>'
+    yield from canvas(height, f"Cost of each aggregation rule, {escape(size)}")
     yield text(MARGIN, 32, "What an aggregation costs, in reads of the table", "ink title")
     yield text(MARGIN, 54, size, "soft")
     x = MARGIN
@@ -177,11 +180,7 @@ def draw_sweep(results):
     axes = list(dict.fromkeys(result["sweep"] for result in results))
     height = Chart.TOP + len(axes) * (Chart.HEIGHT + 70)
     threads = results[0]["threads"]
-    yield (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
-           f'width="{WIDTH}" height="{height}" role="img" '
-           f'aria-label="Time of aggregation rules against rows and values">')
-    yield f"<style>{STYLE}</style>"
-    yield f'<rect width="{WIDTH}" height="{height}" rx="6" class="surface"/>'
+    yield from canvas(height, "Time of aggregation rules against rows and values")
     yield text(MARGIN, 32, f"What an aggregation takes, {threads} "
                f"thread{'' if threads == 1 else 's'}", "ink title")
     for number, axis in enumerate(axes):

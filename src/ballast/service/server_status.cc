@@ -11,6 +11,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+HttpAnswer answer(bool is_good, std::string_view good, std::string_view bad) {
+  return {.code = is_good ? 200 : 503, .body = std::string(is_good ? good : bad) + "\n"};
+}
+
 std::string_view state_of(const server::ParameterServer& server, std::uint32_t worker) {
   if (server.has_ticket(worker)) return "computing";
   return server.is_held(worker) ? "held" : "away";
@@ -255,14 +259,6 @@ std::string metrics_text(const ServerStatus& status) {
   add_verdicts(metrics, status);
   return metrics.take();
 }
-
-namespace {
-
-HttpAnswer answer(bool is_good, std::string_view good, std::string_view bad) {
-  return {.code = is_good ? 200 : 503, .body = std::string(is_good ? good : bad) + "\n"};
-}
-
-}  // namespace
 
 std::optional<HttpAnswer> probe(std::string_view path, const Health& health) {
   if (path == "/livez") return answer(true, "alive", "");

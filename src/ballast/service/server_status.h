@@ -66,9 +66,9 @@ std::string status_json(const ServerStatus& status);
 // In the text format of Prometheus, version 0.0.4. Names are kept safe by who may enrol.
 std::string metrics_text(const ServerStatus& status);
 
-// The three questions an orchestrator asks a server. They differ, because the
-// answers call for different things: a process that hangs is started again, one that takes no
-// workers gets no traffic, and a model that does not move is for a person to look at.
+// The three questions an orchestrator asks a server. They differ, because the answers call for
+// different things: a process that hangs is started again, one that takes no workers gets no
+// traffic, and a model that does not move is for a person to look at.
 struct Health {
   bool is_acknowledging = false;  // takes updates; false while it ends or waits for the disk
   bool is_stepping = false;       // the model moves: enough workers have sent

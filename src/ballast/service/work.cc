@@ -248,6 +248,14 @@ class WorkerLoop {
   WorkReport report_;
 };
 
+// What an attack has in the simulator only.
+std::string_view what_it_needs(const attacks::Attack& attack) {
+  if (attack.needs_preview()) return "a copy of the server's method";
+  if (attack.chooses_time()) return "to choose its time by what others send";
+  if (attack.has_memory()) return "a memory of earlier updates";
+  return "the honest workers' updates";
+}
+
 }  // namespace
 
 Result<attacks::AttackPointer> make_network_attack(const assembly::RunSpec& run,
@@ -261,11 +269,7 @@ Result<attacks::AttackPointer> make_network_attack(const assembly::RunSpec& run,
     return unsupported(fmt::format(
         "the attack '{}' needs {}, which a worker on a network does not have; try it with 'ballast "
         "train'",
-        attack,
-        made->needs_preview()  ? "a copy of the server's method"
-        : made->chooses_time() ? "to choose its time by what others send"
-        : made->has_memory()   ? "a memory of earlier updates"
-                               : "the honest workers' updates"));
+        attack, what_it_needs(*made)));
   }
   return made;
 }
