@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "ballast/files/error_text.h"
 #include "ballast/files/text_file.h"
 #include "ballast/records/summary.h"
 
