@@ -160,6 +160,18 @@ def test_a_run_in_place_follows_the_specification(settings):
     assert_same(*both_ways(**settings))
 
 
+def test_a_run_in_place_needs_no_statistics():
+    options = {"workers": 3, "updates": 12, "rule": "cwmed", "attack": "none"}
+    runs = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        net = torch.nn.Linear(6, 3)
+        runs.append(ballast.Simulation(net, None, blobs(1, 90), blobs(2, 30), **options))
+    start = runs[1]._network.read_parameters()
+    staying = runs[1]._run_in_place(start, np.empty(0, np.float32), None)
+    assert_same(runs[0].run(progress=False), ballast.History(staying))
+
+
 def test_a_run_in_place_that_leaves_the_finite_numbers_says_so():
     one, other = both_ways(eta=1e38, optimizer="sgd", rule="mean", byzantine=0, share=0.0)
     assert other.status == "diverged"
