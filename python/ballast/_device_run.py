@@ -82,7 +82,7 @@ class DeviceRun:
         begin = time.perf_counter()
         self._loss_of, self._evaluate, self._told = loss_of, evaluate, told
         self._begin, self._evaluating = begin, 0.0
-        with first_device():
+        with first_device(), self._network.joined():
             for number in range(self._cluster.workers):
                 self._join(number)
             status = self._deliver_all()

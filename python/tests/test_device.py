@@ -195,3 +195,25 @@ def test_the_example_runs_on_the_cpu(monkeypatch, capsys):
     runpy.run_path(str(script), run_name="__main__")
     told = capsys.readouterr().out
     assert "after 4 updates: accuracy 0." in told and "outside gradients" in told
+
+
+def test_a_model_in_one_piece_of_memory_is_loaded_and_let_go():
+    network = simulation()._network
+    values = np.arange(network.dim, dtype=np.float32)
+    with network.joined():
+        first = network.parameters[0].data_ptr()
+        for parameter, offset in zip(network.parameters, (0, 96, 112, 128, 144, 192)):
+            assert parameter.data_ptr() == first + 4 * offset
+        network.load(values)
+        assert network.flat(network.parameters).tolist() == values.tolist()
+    np.testing.assert_array_equal(network.read_parameters(), values)
+    for parameter in network.parameters:
+        assert parameter.storage_offset() == 0 and parameter.is_contiguous()
+
+
+def test_weights_that_would_lie_badly_are_left_where_they_are():
+    for net in (torch.nn.Linear(3, 3), torch.nn.LSTM(4, 4)):
+        made = ballast.Simulation(net, None, blobs(1, 9), blobs(2, 9), workers=2)
+        before = [parameter.data_ptr() for parameter in net.parameters()]
+        with made._network.joined():
+            assert [parameter.data_ptr() for parameter in net.parameters()] == before
