@@ -114,13 +114,23 @@ def simulation(**settings):
     return ballast.Simulation(make_net(), None, blobs(1, 300), blobs(2, 100), **options)
 
 
+def in_place(given, told=None):
+    """On one thread of PyTorch's, as run() does it."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        network = given._network
+        return given._run_in_place(network.read_parameters(), network.read_statistics(), told)
+    finally:
+        torch.set_num_threads(threads)
+
+
 def both_ways(**settings):
     """The run through the library's own workers, and that whose vectors stay in place."""
     histories = [simulation(**settings).run(progress=False)]
     staying = simulation(**settings)
     told = []
-    start, statistics = staying._network.read_parameters(), staying._network.read_statistics()
-    run = staying._run_in_place(start, statistics, told.append)
+    run = in_place(staying, told.append)
     if run["status"] == "finished":
         assert sum(told) == staying.updates
     histories.append(ballast.History(run))
@@ -167,9 +177,7 @@ def test_a_run_in_place_needs_no_statistics():
         torch.manual_seed(0)
         net = torch.nn.Linear(6, 3)
         runs.append(ballast.Simulation(net, None, blobs(1, 90), blobs(2, 30), **options))
-    start = runs[1]._network.read_parameters()
-    staying = runs[1]._run_in_place(start, np.empty(0, np.float32), None)
-    assert_same(runs[0].run(progress=False), ballast.History(staying))
+    assert_same(runs[0].run(progress=False), ballast.History(in_place(runs[1])))
 
 
 def test_a_run_in_place_that_leaves_the_finite_numbers_says_so():
