@@ -8,6 +8,7 @@ depend on when, so this is the run in which every gradient is computed just befo
 without keeping the models until then.
 """
 
+import math
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -42,6 +43,7 @@ class _Worker:
         self.model: Any = None
         self.previous_model: Any = None
         self.sent: Any = None  # what is under way; None: it is not finite
+        self.sent_statistics: Any = None  # in host memory, where the server combines them
         self.loss = 0.0
 
 
@@ -68,9 +70,6 @@ class DeviceRun:
         # Where no gradient is taken at the model before, one place for models serves all workers.
         self._needs_previous = cluster.correction(2)[1]
         self._shared_model = None if self._needs_previous else self._new_vector()
-        self._gradient, self._previous_gradient = self._new_vector(), None
-        if self._needs_previous:
-            self._previous_gradient = self._new_vector()
         self._gradient_seconds = 0.0
         self._tally = _Tally()
         self._rows: List[Dict[str, Any]] = []
@@ -148,7 +147,7 @@ class DeviceRun:
             model = self._place_for_model(worker)
             outcome = self._cluster.deliver(
                 self._export(worker.sent),
-                worker.statistics.cpu().numpy(),
+                worker.sent_statistics,
                 self._export(model),
                 self._stream(),
             )
@@ -170,23 +169,24 @@ class DeviceRun:
         step = worker.updates + 1
         indices, labels, seed = self._cluster.draw(number, step)
         keep, needs_previous = self._cluster.correction(step)
-        statistics = worker.statistics.clone()
 
         def loss_of() -> Any:
             return self._timed(lambda: self._loss_of(indices, labels))
 
-        gradient, reference = self._gradient, self._gradient
-        worker.loss = self._network.gradient(model, seed, gradient, statistics, loss_of)
+        gradient_at = self._network.gradient_in_place
+        loss, gradient, statistics = gradient_at(model, seed, worker.statistics, loss_of)
+        reference = gradient
         if needs_previous:
-            reference = self._previous_gradient
-            self._network.gradient(worker.model, seed, reference, None, loss_of)
+            _, reference, _ = gradient_at(worker.model, seed, None, loss_of)
         direction = _correct(gradient, worker.direction, reference, keep)
-        isfinite = self._torch.isfinite
-        if not bool(isfinite(direction).all() & isfinite(statistics).all()):
+        sent_statistics = statistics.cpu().numpy()
+        largest = float(self._torch.linalg.vector_norm(direction, float("inf")))  # NaN of a NaN
+        if not math.isfinite(largest) or not np.isfinite(sent_statistics).all():
             worker.sent = None
             return
-        worker.updates = step
+        worker.updates, worker.loss = step, float(loss)
         worker.direction, worker.statistics = direction, statistics
+        worker.sent_statistics = sent_statistics
         worker.previous_model, worker.model = worker.model, model
         is_byzantine = self._cluster.is_byzantine(number)
         worker.sent = self._change(direction) if is_byzantine else direction
@@ -232,7 +232,7 @@ class DeviceRun:
 def _correct(gradient: Any, before: Any, reference: Any, keep: float) -> Any:
     """gradient + keep * (before - reference)."""
     if keep == 0.0:
-        return gradient.clone()
+        return gradient
     difference = before.double()
     difference -= reference
     difference *= keep

@@ -51,6 +51,7 @@ class Network:
             (name, tuple(b.shape)) for name, b in buffers if b.dtype == torch.float32
         ]
         self._joined: Dict[int, Any] = {}  # see joined()
+        self._is_in_run = self._trains = False
         self._start_statistics = self.flat(self.statistics).clone()
 
     @property
@@ -59,10 +60,13 @@ class Network:
 
     @contextlib.contextmanager
     def joined(self) -> Iterator[None]:
-        """Meanwhile the parameters lie in one piece of memory, and so do the statistics: to load a
-        model is then one copy, and not one for each tensor, of which a device takes longer to begin
-        one than to make it. Afterwards each tensor has memory of its own again."""
+        """For a run on a device, which waits for Python between two gradients. Meanwhile the
+        parameters lie in one piece of memory, and so do the statistics: to load a model is then one
+        copy, and not one for each tensor, of which a device takes longer to begin one than to make
+        it. Afterwards each tensor has memory of its own again. The mode of training, which is set
+        module by module, is set anew only after evaluate()."""
         groups = [group for group in (self.parameters, self.statistics) if self._may_join(group)]
+        self._is_in_run, self._trains = True, False
         try:
             for group in groups:
                 whole = self.flat(group)
@@ -70,6 +74,7 @@ class Network:
                 self._joined[id(group)] = whole
             yield
         finally:
+            self._is_in_run = False
             for group in groups:
                 whole = self._joined.pop(id(group), None)
                 if whole is not None:
@@ -134,16 +139,27 @@ class Network:
         self._write(statistics, self.statistics)
         self._copy([buffer for buffer, _ in self._others], [value for _, value in self._others])
 
+    def evaluate(self) -> None:
+        self._trains = False
+        self.module.eval()
+
+    def _prepare(self, parameters: Flat, seed: Optional[int], statistics: Optional[Flat]) -> None:
+        """For the loss of this model and sample, and for its gradient."""
+        self.load(parameters, statistics)
+        if not (self._is_in_run and self._trains):
+            self.module.train()
+            self._trains = True
+        for parameter in self.parameters:
+            parameter.grad = None
+        if seed is not None:
+            self.torch.manual_seed(seed)
+
     def _gradients(self) -> List[Any]:
         """What backward() left, zeros where it left nothing."""
-        return [
-            self.torch.zeros_like(p) if p.grad is None else p.grad.detach() for p in self.parameters
-        ]
+        zeros = self.torch.zeros_like
+        return [zeros(p) if p.grad is None else p.grad.detach() for p in self.parameters]
 
-    def write_gradient(self, out: Flat) -> None:
-        if not isinstance(out, np.ndarray):
-            self.torch.cat([part.reshape(-1) for part in self._gradients()], out=out)
-            return
+    def write_gradient(self, out: np.ndarray) -> None:
         values = self.torch.from_numpy(out)
         if self.device.type != "cpu":
             values.copy_(self.flat(self._gradients()))
@@ -154,25 +170,31 @@ class Network:
 
     def gradient(
         self,
-        parameters: Flat,
+        parameters: np.ndarray,
         seed: Optional[int],
-        out: Flat,
-        statistics: Optional[Flat],
+        out: np.ndarray,
+        statistics: Optional[np.ndarray],
         loss_of: Callable[[], Any],
     ) -> float:
         """Loads the model, takes the loss and its gradient; statistics None do not move."""
-        self.load(parameters, statistics)
-        self.module.train()
-        for parameter in self.parameters:
-            parameter.grad = None
-        if seed is not None:
-            self.torch.manual_seed(seed)
+        self._prepare(parameters, seed, statistics)
         loss = loss_of()
         self.write_gradient(out)
         if statistics is not None:
-            moved = self.flat(self.statistics)
-            statistics[:] = moved.cpu().numpy() if isinstance(statistics, np.ndarray) else moved
+            statistics[:] = self.read_statistics()
         return float(loss.detach())
+
+    def gradient_in_place(
+        self, parameters: Any, seed: int, statistics: Optional[Any], loss_of: Callable[[], Any]
+    ) -> Tuple[Any, Any, Any]:
+        """gradient() on tensors of the device: the loss, the gradient and the moved statistics, all
+        of them there."""
+        self._prepare(parameters, seed, statistics)
+        loss = loss_of().detach()
+        with self.torch.no_grad():
+            # One call for all tensors, where cat() would need one to flatten each.
+            gradient = self.torch._C._nn.flatten_dense_tensors(self._gradients())
+        return loss, gradient, None if statistics is None else self.flat(self.statistics)
 
     def state(self, parameters: Flat, statistics: Flat) -> Dict[str, Any]:
         """Named tensors, as state_dict() has them, of a flat model."""

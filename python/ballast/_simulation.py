@@ -310,7 +310,7 @@ class Simulation:
     def _evaluate(self, parameters: Any, statistics: np.ndarray) -> Tuple[float, float]:
         torch = self._torch
         self._network.load(parameters, statistics)
-        self._network.module.eval()
+        self._network.evaluate()
         loss, correct = 0.0, 0
         with torch.no_grad():
             for first in range(0, self._test.size, 256):
