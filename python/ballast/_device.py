@@ -156,6 +156,11 @@ def _narrow(torch: Any, values: Any) -> Any:
 
 def _view_of_foreign(value: Any) -> DeviceArray:
     kind = type(value).__name__
+    if not all(hasattr(value, name) for name in ("dtype", "shape", "ndim")):
+        raise Unsupported(
+            f"an array of type {kind} on a device does not say its type and shape; bring it to "
+            "host memory"
+        )
     if str(value.dtype) != "float32":
         raise InvalidArgument(
             f"the elements of type {kind} are {value.dtype}; on the device rows are float32, say "
@@ -222,9 +227,10 @@ def aggregate(
 def _rows(rows: Any) -> Tuple[Tuple[int, ...], Sequence[DeviceArray]]:
     """The shape of a result, and the rows as they are."""
     if not isinstance(rows, (list, tuple)):
+        view = view_of(rows)
         if rows.ndim < 2:
             raise InvalidArgument(f"the shape is {tuple(rows.shape)}, but rows must be m x d")
-        return tuple(rows.shape[1:]), [view_of(rows)]
+        return tuple(rows.shape[1:]), [view]
     views = [view_of(row) for row in rows]
     shape = tuple(rows[0].shape)
     if not shape:

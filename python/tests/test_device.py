@@ -71,6 +71,23 @@ def test_a_device_of_another_kind_is_refused():
             ballast.aggregate("gm", rows)
 
 
+def test_an_array_that_tells_nothing_of_itself_is_refused():
+    class Bare:
+        def __dlpack_device__(self):
+            return (2, 0)
+
+    for call in (_device._rows, _device.vector_of):
+        with pytest.raises(ballast.Unsupported, match="type and shape; bring it to host memory"):
+            call(Bare())
+
+
+def test_types_other_than_float32_and_frameworks_without_empty_are_refused():
+    with pytest.raises(ballast.InvalidArgument, match="float64; on the device rows are float32"):
+        _device.view_of(OnDevice(dtype="float64"))
+    with pytest.raises(ballast.Unsupported, match="no way to make a result of type OnDevice"):
+        _device.view_of(OnDevice())
+
+
 def test_a_row_on_a_device_does_not_go_into_a_table_in_host_memory():
     table = ballast.Table(3, 2)
     with pytest.raises(ballast.Unsupported, match="device='cuda'"):
