@@ -13,16 +13,23 @@ namespace ballast::kernels::cuda {
 // What calls on the table will need, so that they take no memory.
 void CudaTable::make_room(std::size_t row_count) {
   constexpr std::size_t kPartialMax = std::size_t{1} << 23;  // 64 MiB
-  const std::size_t sums = pieces(dim_).count;
-  const std::size_t tiles = tile_count(static_cast<unsigned>(row_count)) * std::size_t{kTilePairs};
-  partial_room_ =
-      std::max({row_count * sums, kTilePairs * sums, std::min(tiles * sums, kPartialMax)});
-  device_->partial(partial_room_);
-  device_->facts(tiles);
+  const unsigned pieces = cuda::pieces(dim_).count;
+  const auto m = static_cast<unsigned>(row_count);
+  product_blocks_ = {.side = block_side(m), .first = 0, .count = block_count(m), .parts = pieces};
+  const std::size_t of_block = std::size_t{product_blocks_.side} * product_blocks_.side;
+  if (product_blocks_.count * of_block * pieces > kPartialMax) {
+    product_blocks_.parts = std::min(pieces, kStrands);
+    product_blocks_.count = static_cast<unsigned>(std::min<std::size_t>(
+        product_blocks_.count, kPartialMax / (of_block * product_blocks_.parts)));
+  }
+  device_->partial(
+      std::max(row_count * pieces, product_blocks_.count * of_block * product_blocks_.parts));
+  device_->facts(block_count(m) * of_block);
   rows_on_device_.reserve(row_count);
   units_on_device_.reserve(row_count);
   coefficients_on_device_.reserve(row_count);
-  place_on_device_.reserve(1);
+  terms_on_device_.reserve(2 * row_count);
+  terms_.reserve(2 * row_count);
 }
 
 // Brings the incoming values into spare_, or refuses them.
@@ -144,6 +151,9 @@ Rows CudaTable::rows(bool everywhere) const {
   Rows rows{};
   rows.count = static_cast<unsigned>(row_count());
   rows.dim = dim_;
+  rows.is_aligned = std::ranges::all_of(pointers_, [](const float* row) {
+    return reinterpret_cast<std::uintptr_t>(row) % (4 * sizeof(float)) == 0;
+  });
   if (rows.count <= kFewRows) std::ranges::copy(pointers_, rows.few);
   if (rows.count > kFewRows || everywhere) {
     static_assert(sizeof(const float*) == sizeof(std::uint64_t));
@@ -177,9 +187,19 @@ const double* CudaTable::coefficients(std::span<const double> values) const {
   return reinterpret_cast<const double*>(coefficients_on_device_.update(words, device_->stream()));
 }
 
-float* const* CudaTable::place_of(float* place) const {
-  const auto word = reinterpret_cast<std::uint64_t>(place);
-  return reinterpret_cast<float* const*>(place_on_device_.update({&word, 1}, device_->stream()));
+// First the rows, then their coefficients, in one list: they travel together.
+ManyTerms CudaTable::terms(std::span<const double> coefficients) const {
+  terms_.clear();
+  for (std::size_t k = 0; k < coefficients.size(); ++k) {
+    if (coefficients[k] != 0.0) terms_.push_back(std::bit_cast<std::uint64_t>(pointers_[k]));
+  }
+  const std::size_t count = terms_.size();
+  for (const double coefficient : coefficients) {
+    if (coefficient != 0.0) terms_.push_back(std::bit_cast<std::uint64_t>(coefficient));
+  }
+  const std::uint64_t* const words = terms_on_device_.update(terms_, device_->stream());
+  return {reinterpret_cast<const float* const*>(words),
+          reinterpret_cast<const double*>(words + count), static_cast<unsigned>(count)};
 }
 
 // Whether the standing of the last median can be brought up to date: exactly one row was replaced
@@ -231,8 +251,7 @@ void CudaTable::judge_following() noexcept {
   }
   const double share = static_cast<double>(searched) / static_cast<double>(sampled_);
   sampled_ = 0;
-  // More rows than can be sorted take several times as long as any following.
-  const bool pays = share <= kSearchedShareMax || row_count() > kFewRows;
+  const bool pays = share <= kSearchedShareMax;
   sorts_between_ = pays ? kSortsBetweenMin : std::min(2 * sorts_between_, kSortsBetweenMax);
   sorts_left_ = pays ? 0 : sorts_between_;
 }
