@@ -71,6 +71,10 @@ class Gram {
   bool is_well_centred(const Core& core, const kernels::Weights& weights,
                        std::span<double> scratch) const noexcept;
 
+  // True only if that holds, found without the core at a fraction of its cost. False says nothing.
+  bool is_surely_well_centred(const kernels::Weights& weights,
+                              std::span<double> scratch) const noexcept;
+
  private:
   std::span<const double> row(std::size_t i) const noexcept {
     return products_.subspan(i * row_count_, row_count_);
