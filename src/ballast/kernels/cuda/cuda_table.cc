@@ -32,41 +32,34 @@ void CudaTable::make_room(std::size_t row_count) {
   terms_.reserve(2 * row_count);
 }
 
-// Brings the incoming values into spare_, or refuses them.
+// Brings the incoming values into landing_, or refuses them.
 bool CudaTable::take(const Incoming& row) {
   BALLAST_CHECK(!is_borrowed_, "borrowed rows cannot be changed");
   BALLAST_CHECK(row.values.size() == dim_, "a row has the wrong size");
-  if (spare_.is_empty()) spare_ = DeviceArray<float>(dim_);
+  if (landing_.is_empty()) landing_ = DeviceArray<float>(dim_);
   const cudaStream_t stream = device_->stream();
-  bool is_finite = true;
-  if (is_on_device(row.values.data())) {
-    const auto copy = [&](std::uint32_t* is_bad) {
-      copy_finite(row.values.data(), dim_, spare_.data(), is_bad, stream);
-    };
-    if (row.is_checked) {
-      copy(device_->is_bad());
-    } else {
-      is_finite = device_->all_finite(copy);
-    }
-  } else {
-    check(cudaMemcpyAsync(spare_.data(), row.values.data(), row.values.size_bytes(),
-                          cudaMemcpyHostToDevice, stream),
-          "copy a row to the device");
-    is_finite = device_->all_finite([&](std::uint32_t* is_bad) {
-      if (!row.is_checked) check_finite(spare_.data(), dim_, is_bad, stream);
-    });
+  if (!is_on_device(row.values.data())) {
+    return device_->staging().copy(row.values, {landing_.data(), is_landing_free_, stream},
+                                   row.is_checked);
   }
-  if (!is_finite) changes_.forget_old_values();
-  return is_finite;
+  const auto copy = [&](std::uint32_t* is_bad) {
+    copy_finite(row.values.data(), dim_, landing_.data(), is_bad, stream);
+  };
+  if (!row.is_checked) return device_->all_finite(copy);
+  copy(device_->is_bad());
+  return true;
 }
 
-// As in host memory, the new values lie where the row replaced before lay, so that the old ones of
-// this row survive until the median has been brought up to date.
+// The old values of the row survive until the median has been brought up to date; what was kept so
+// before takes the next row, which comes from the host while the device works on what is queued
+// from here on.
 bool CudaTable::put(std::size_t index, const Incoming& row) {
   const Turn turn(device_->mutex());
   BALLAST_CHECK(index < row_count(), "there is no such row to replace");
   if (!take(row)) return false;
-  std::swap(own_[index], spare_);
+  std::swap(own_[index], landing_);
+  std::swap(landing_, spare_);
+  is_landing_free_.record(device_->stream());
   pointers_[index] = own_[index].data();
   changes_.note(index);
   return true;
@@ -79,8 +72,8 @@ bool CudaTable::insert(std::size_t index, const Incoming& row) {
   make_room(row_count() + 1);
   own_.reserve(own_.size() + 1);
   const auto place = static_cast<std::ptrdiff_t>(index);
-  pointers_.insert(pointers_.begin() + place, spare_.data());
-  own_.insert(own_.begin() + place, std::exchange(spare_, {}));
+  pointers_.insert(pointers_.begin() + place, landing_.data());
+  own_.insert(own_.begin() + place, std::exchange(landing_, {}));
   changes_.note_many();
   return true;
 }
@@ -104,6 +97,7 @@ void CudaTable::borrow(RowsView rows) {
   if (rows.dim() != dim_) own_.clear();
   dim_ = rows.dim();
   spare_ = {};
+  landing_ = {};
   is_borrowed_ = true;
   changes_.note_many();
   std::vector<const float*> pointers;

@@ -65,7 +65,9 @@ class CudaTable final : public Table {
   std::size_t dim_;
   std::vector<DeviceArray<float>> own_;  // the rows, or the copies of borrowed ones
   std::vector<const float*> pointers_;   // the values of all rows
-  DeviceArray<float> spare_;             // takes the next row; holds what that replaced last was
+  DeviceArray<float> landing_;           // takes the next row
+  StreamMark is_landing_free_;           // when nothing queued uses it any more
+  DeviceArray<float> spare_;             // holds what the row replaced last was
   host::RowChanges changes_;             // since the median was asked for
 
   std::unique_ptr<CudaVector> median_;

@@ -227,6 +227,40 @@ TEST_F(CudaTest, FollowsMediansOfLongAndOfManyRows) {
   }
 }
 
+// Rows of several pieces of the ring, from memory that the device reads itself and from other,
+// while it is busy; some are refused for a value in their last piece, and the memory changes at
+// once.
+TEST_F(CudaTest, TakesRowsFromTheHostWhileItWorks) {
+  constexpr std::size_t kRows = 5, kDim = 700'001;
+  TestTable rows = make_table(Filling::kNormal, kRows, kDim, 12);
+  const auto table = own_rows(*backend_, rows);
+  void* memory = nullptr;
+  ASSERT_EQ(cudaHostAlloc(&memory, kDim * sizeof(float), cudaHostAllocDefault), cudaSuccess);
+  const std::span<float> pinned(static_cast<float*>(memory), kDim);
+  std::vector<float> plain(kDim), expected(kDim);
+  Rng rng(12);
+  for (int step = 0; step < 24; ++step) {
+    const std::size_t row = rng.below(kRows);
+    const std::span<float> from = step % 2 == 0 ? pinned : std::span(plain);
+    for (std::size_t j = 0; j < kDim; j += 7) rows[row][j] = static_cast<float>(rng.normal());
+    std::ranges::copy(rows[row], from.begin());
+    if (step % 3 == 0) {
+      from[kDim - 1] = NAN;
+      ASSERT_FALSE(table->put(row, {.values = from}));
+      from[kDim - 1] = rows[row][kDim - 1];
+    }
+    ASSERT_TRUE(table->put(row, {.values = from, .is_checked = step % 4 == 1}));
+    std::ranges::fill(from, 9.0f);
+    const Vector& median = backend_->follow_median(*table, Weights::equal(kRows));
+    if (step % 4 != 3) continue;
+    plain_->weighted_median(rows.view(), Weights::equal(kRows), expected);
+    expect_same_bits(expected, values_of(median));
+    expect_same_bits(rows[row], values_of(*table, row));
+    if (HasFatalFailure()) break;
+  }
+  cudaFreeHost(memory);
+}
+
 TEST_F(CudaTest, SaysThatItsMemoryIsAtAnEndAndGoesOn) {
   constexpr std::size_t kTooMuch = std::size_t{1} << 42;
   EXPECT_THROW((void)backend_->make_vector(kTooMuch), std::bad_alloc);
