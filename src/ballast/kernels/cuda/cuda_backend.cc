@@ -44,12 +44,15 @@ struct Corner {
 void unpack_block(const double* block, std::size_t side, const Corner& corner, std::size_t m,
                   std::span<double> products) {
   constexpr std::size_t kTile = kTileSide;
-  for (std::size_t i = corner.top; i < std::min(m, corner.top + side); ++i) {
-    for (std::size_t j = corner.left; j < std::min(m, corner.left + side); ++j) {
-      const std::size_t a = i - corner.top, b = j - corner.left;
-      if (i / kTile > j / kTile) continue;
-      const double* const tile = block + (a / kTile * (side / kTile) + b / kTile) * kTile * kTile;
-      products[i * m + j] = products[j * m + i] = tile[a % kTile * kTile + b % kTile];
+  const double* tile = block;
+  for (std::size_t top = corner.top; top < corner.top + side; top += kTile) {
+    for (std::size_t left = corner.left; left < corner.left + side; left += kTile) {
+      for (std::size_t i = top; top <= left && i < std::min(m, top + kTile); ++i) {
+        for (std::size_t j = left; j < std::min(m, left + kTile); ++j) {
+          products[i * m + j] = products[j * m + i] = tile[(i - top) * kTile + (j - left)];
+        }
+      }
+      tile += kTile * kTile;
     }
   }
 }

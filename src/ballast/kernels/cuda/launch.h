@@ -5,7 +5,7 @@
 //
 // Sums over columns have one order, whatever the device and whichever rows are asked for together:
 // the columns are cut into pieces, whose sums are made in the same way for one row and for all;
-// strand s adds the pieces s, s + 128, ... one after the other, and the strands are added as a
+// strand s adds the pieces s, s + 512, ... one after the other, and the strands are added as a
 // tree.
 
 #include <cuda_runtime_api.h>
@@ -93,7 +93,7 @@ void squared_distances(const Rows& rows, const float* point, double* partial, do
 // The products of all pairs of rows are made in blocks of `side` rows by as many, numbered from the
 // diagonal to the right, row by row; a block is made of 8 x 8 tiles, row by row, and so is a tile.
 // Tiles left of the diagonal, and rows that there are not, hold anything.
-inline constexpr unsigned kStrands = 128;
+inline constexpr unsigned kStrands = 512;
 inline constexpr unsigned kSmallSide = 32, kLargeSide = 64, kTileSide = 8;
 struct ProductBlocks {
   unsigned side;

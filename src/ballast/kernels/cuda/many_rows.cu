@@ -9,13 +9,11 @@ namespace ballast::kernels::cuda {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNoNumber = std::numeric_limits<float>::quiet_NaN();
 constexpr unsigned kHeld = 32;           // values of a thread
-constexpr unsigned kAtOnce = 8;          // of them, are skipped together
+constexpr unsigned kAtOnce = 4;          // of them, are skipped together
 constexpr unsigned kStride = kHeld + 4;  // of the units of two threads: other banks, still aligned
 constexpr unsigned kThreadsMax = 1024;
 constexpr unsigned kBlocksMax = 132 * 16;
-constexpr unsigned kSumBuffers = 3;  // one in use, one being read, one being cleared
 
 template <typename Sum>
 struct alignas(16) Quad {
@@ -25,7 +23,9 @@ struct alignas(16) Quad {
 // What the threads of a block tell each other about each column.
 template <typename Sum, unsigned kColumns>
 struct Board {
-  Sum sums[kSumBuffers][kColumns];
+  float pivot[kColumns], low[kColumns], high[kColumns];
+  Sum below[kColumns];
+  Sum sum[kColumns];
   std::uint32_t smallest[kColumns], largest[kColumns];  // keys
   unsigned candidate_count[kColumns];
   float candidates[kCandidatesMax][kColumns];
@@ -48,11 +48,10 @@ struct BlockCrew {
   const Rows& rows;
   const Units& units;
   const Layout& layout;
-  const Sum* shared_units;  // of this thread
-  const float* const* shared_rows;
+  const Sum* held_units;          // of this thread
+  const float* const* held_rows;  // of this thread
   unsigned mine, group;
   std::size_t column = 0;
-  unsigned turn = 0;
   float held[kIsHeld ? kHeld : 1];
 
   __device__ BlockCrew(Board& board, const Rows& rows, const Units& units, const Layout& layout,
@@ -61,29 +60,25 @@ struct BlockCrew {
         rows(rows),
         units(units),
         layout(layout),
-        shared_rows(reinterpret_cast<const float* const*>(shared + layout.rows_at)),
         mine(threadIdx.x % kColumns),
         group(threadIdx.x / kColumns) {
-    shared_units = reinterpret_cast<const Sum*>(shared) + group * kStride;
+    auto* const all_units = reinterpret_cast<Sum*>(shared);
+    auto* const all_rows = reinterpret_cast<const float**>(shared + layout.rows_at);
+    held_units = all_units + group * kStride;
+    held_rows = all_rows + group * kStride;
     if constexpr (kIsHeld) {
-      auto* const all_units = reinterpret_cast<Sum*>(shared);
-      auto* const all_rows = reinterpret_cast<const float**>(shared + layout.rows_at);
+      // Where there are no more rows, some again without a weight: they change nothing.
       for (unsigned i = threadIdx.x; i < layout.groups * kHeld; i += blockDim.x) {
-        const bool is_row = i < rows.count;  // the place of row i
-        all_units[i % layout.groups * kStride + i / layout.groups] =
-            is_row ? static_cast<Sum>(units.many[i]) : 0;
-        if (is_row) all_rows[i] = rows.many[i];
+        const unsigned place = i % layout.groups * kStride + i / layout.groups;
+        all_units[place] = i < rows.count ? static_cast<Sum>(units.many[i]) : 0;
+        all_rows[place] = rows.many[i % rows.count];
       }
     }
-    if (group == 0) {
-      for (unsigned b = 0; b < kSumBuffers; ++b) board.sums[b][mine] = 0;
-    }
+    clear();
     __syncthreads();
   }
 
-  __device__ unsigned row_of(unsigned i) const { return i * layout.groups + group; }
-
-  // Takes over another column. What is not a row is no number: it is never counted.
+  // Takes over another column.
   __device__ void open(std::size_t which) {
     column = which < rows.dim ? which : rows.dim - 1;
     if constexpr (kIsHeld) {
@@ -91,9 +86,10 @@ struct BlockCrew {
       for (unsigned first = 0; first < kHeld; first += kAtOnce) {
         if (first >= layout.share) continue;
 #pragma unroll
-        for (unsigned i = first; i < first + kAtOnce; ++i) {
-          const unsigned row = row_of(i);
-          held[i] = row < rows.count ? shared_rows[row][column] : kNoNumber;
+        for (unsigned i = first; i < first + kAtOnce; i += 2) {
+          const auto two = *reinterpret_cast<const ulonglong2*>(held_rows + i);
+          held[i] = __ldg(reinterpret_cast<const float*>(two.x) + column);
+          held[i + 1] = __ldg(reinterpret_cast<const float*>(two.y) + column);
         }
       }
     }
@@ -108,7 +104,7 @@ struct BlockCrew {
         if (first >= layout.share) continue;
 #pragma unroll
         for (unsigned i = first; i < first + kAtOnce; i += 4) {
-          const auto four = *reinterpret_cast<const Quad<Sum>*>(shared_units + i);
+          const auto four = *reinterpret_cast<const Quad<Sum>*>(held_units + i);
 #pragma unroll
           for (unsigned k = 0; k < 4; ++k) work(i + k, held[i + k], four.of[k]);
         }
@@ -116,33 +112,42 @@ struct BlockCrew {
     } else {
 #pragma unroll 4
       for (unsigned i = 0; i < layout.share; ++i) {
-        const unsigned row = row_of(i);
+        const unsigned row = i * layout.groups + group;
         if (row < rows.count) work(i, rows.many[row][column], static_cast<Sum>(units.many[row]));
       }
     }
   }
 
+  __device__ bool leads() const { return group == 0; }
   __device__ bool any(bool answer) const { return __syncthreads_or(answer) != 0; }
 
-  __device__ Sum weight_through(float pivot) {
+  // Requires: the leader, and that nobody looks at the board any more.
+  __device__ void publish(const Bracket<Sum>& b, float pivot) {
+    board.low[mine] = b.low;
+    board.high[mine] = b.high;
+    board.below[mine] = b.below;
+    board.pivot[mine] = pivot;
+    clear();
+  }
+
+  __device__ Sum weight_through() {
+    const float pivot = board.pivot[mine];
     Sum sum = 0;
     for_each_row([&](unsigned, float x, Sum weight) { sum += x <= pivot ? weight : 0; });
 #pragma unroll
     for (unsigned apart = kLanes / 2; apart >= kColumns; apart /= 2) {
       sum += __shfl_xor_sync(0xFFFFFFFFu, sum, apart);
     }
-    Sum* const place = &board.sums[turn % kSumBuffers][mine];
-    if (threadIdx.x % kLanes < kColumns) add(place, sum);
-    turn += 1;
-    if (group == 0) board.sums[turn % kSumBuffers][mine] = 0;
+    if (threadIdx.x % kLanes < kColumns) add(&board.sum[mine], sum);
     __syncthreads();
-    return *place;
+    return leads() ? board.sum[mine] : 0;
   }
 
-  __device__ Extremes extremes(const Bracket<Sum>& b) {
+  __device__ Extremes extremes() {
+    const float low = board.low[mine], high = board.high[mine];
     float smallest = kInfinity, largest = -kInfinity;
     for_each_row([&](unsigned, float x, Sum) {
-      if (!(x > b.low) || !(x <= b.high)) return;
+      if (!(x > low) || !(x <= high)) return;
       smallest = fminf(smallest, x);
       largest = fmaxf(largest, x);
     });
@@ -151,23 +156,24 @@ struct BlockCrew {
   __device__ Extremes extremes_of_all() {
     float smallest = kInfinity, largest = -kInfinity;
     for_each_row([&](unsigned, float x, Sum) {
-      smallest = fminf(smallest, x);  // of a number and none, the number
+      smallest = fminf(smallest, x);
       largest = fmaxf(largest, x);
     });
     return put_together({smallest, largest});
   }
-  __device__ float next_above(float value) {
+  // The smallest value above the pivot.
+  __device__ float next_above() {
+    const float pivot = board.pivot[mine];
     float smallest = kInfinity;
     for_each_row(
-        [&](unsigned, float x, Sum) { smallest = x > value ? fminf(smallest, x) : smallest; });
+        [&](unsigned, float x, Sum) { smallest = x > pivot ? fminf(smallest, x) : smallest; });
     return put_together({smallest, smallest}).smallest;
   }
 
   // Rows in registers have no number there; the few that are wanted are read again.
-  __device__ unsigned gather(const Bracket<Sum>& b) {
-    if (group == 0) board.candidate_count[mine] = 0;
-    __syncthreads();
-    const auto take_down = [&](unsigned i, float x, Sum weight) {
+  __device__ unsigned gather() {
+    const float low = board.low[mine], high = board.high[mine];
+    const auto take_down = [&](float x, Sum weight) {
       const unsigned place = atomicAdd(&board.candidate_count[mine], 1u);
       if (place >= kCandidatesMax) return;
       board.candidates[place][mine] = x + 0.0f;
@@ -176,15 +182,15 @@ struct BlockCrew {
     if constexpr (kIsHeld) {
       std::uint32_t inside = 0;
       for_each_row(
-          [&](unsigned i, float x, Sum) { inside |= x > b.low && x <= b.high ? 1u << i : 0u; });
+          [&](unsigned i, float x, Sum) { inside |= x > low && x <= high ? 1u << i : 0u; });
       while (inside != 0) {
         const auto i = static_cast<unsigned>(__ffs(static_cast<int>(inside)) - 1);
         inside &= inside - 1;
-        take_down(i, shared_rows[row_of(i)][column], shared_units[i]);
+        take_down(__ldg(held_rows[i] + column), held_units[i]);
       }
     } else {
-      for_each_row([&](unsigned i, float x, Sum weight) {
-        if (x > b.low && x <= b.high) take_down(i, x, weight);
+      for_each_row([&](unsigned, float x, Sum weight) {
+        if (x > low && x <= high) take_down(x, weight);
       });
     }
     __syncthreads();
@@ -192,14 +198,14 @@ struct BlockCrew {
   }
 
   // The one row that is the first of its value writes it down.
-  __device__ Standing<Sum> pick(const Bracket<Sum>& b, Sum threshold) {
+  __device__ Standing<Sum> pick(Sum threshold) {
     const unsigned found = board.candidate_count[mine];
     const unsigned count = found <= kCandidatesMax ? found : 0;  // more are one value
     const auto value = [&](unsigned i) { return board.candidates[i][mine]; };
     const auto weight = [&](unsigned i) { return board.candidate_units[i][mine]; };
     for (unsigned which = group; which < count; which += layout.groups) {
       const Candidate<Sum> seen = compare<Sum>(value, weight, count, which);
-      const Sum below = b.below + seen.below;
+      const Sum below = board.below[mine] + seen.below;
       if (seen.is_first && below < threshold && threshold <= below + seen.at) {
         board.picked[mine] = {value(which), below, seen.at};
       }
@@ -208,21 +214,24 @@ struct BlockCrew {
     return board.picked[mine];
   }
 
- private:
   static __device__ void add(std::uint32_t* to, std::uint32_t sum) { atomicAdd(to, sum); }
   static __device__ void add(std::uint64_t* to, std::uint64_t sum) {
     atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(sum));
   }
 
+  __device__ void clear() {
+    if (group != 0) return;
+    board.sum[mine] = 0;
+    board.smallest[mine] = 0xFFFFFFFFu;
+    board.largest[mine] = 0;
+    board.candidate_count[mine] = 0;
+  }
+
   __device__ Extremes put_together(const Extremes& of_thread) {
-    if (group == 0) {
-      board.smallest[mine] = 0xFFFFFFFFu;
-      board.largest[mine] = 0;
-    }
-    __syncthreads();
     atomicMin(&board.smallest[mine], ordered_key(of_thread.smallest));
     atomicMax(&board.largest[mine], ordered_key(of_thread.largest));
     __syncthreads();
+    if (!leads()) return {};
     return {value_of_key(board.smallest[mine]), value_of_key(board.largest[mine])};
   }
 };
@@ -242,6 +251,8 @@ __device__ void for_each_column(const Rows& rows, const Units& units, const Layo
     work(crew, bracket_all<Sum>(ends.smallest, ends.largest, static_cast<Sum>(units.total)), j,
          reinterpret_cast<double*>(shared + layout.sums_at));
     __syncthreads();  // before the board is used for the next columns
+    crew.clear();
+    __syncthreads();
   }
 }
 
@@ -253,15 +264,16 @@ __global__ void __launch_bounds__(kThreads, kThreads * sizeof(Sum) <= 2048 ? 2 :
       rows, units, layout, [&](auto& crew, const Bracket<Sum>& all, std::size_t j, double*) {
         const Sum total = static_cast<Sum>(units.total);
         const Standing<Sum> s = select(crew, rows.count, all, total, total - total / 2);
-        const bool is_between = side(s, total) == Side::kBetween;
+        const bool is_between = crew.leads() && side(s, total) == Side::kBetween;
         float median = s.value + 0.0f;
+        if (crew.leads()) crew.publish({}, s.value);
         if (crew.any(is_between)) {
-          const float above = crew.next_above(s.value);
+          const float above = crew.next_above();
           if (is_between) {
             median = static_cast<float>((static_cast<double>(s.value) + above) / 2.0) + 0.0f;
           }
         }
-        if (crew.group != 0 || j >= rows.dim) return;
+        if (!crew.leads() || j >= rows.dim) return;
         out.median[j] = median;
         if constexpr (sizeof(Sum) == sizeof(std::uint32_t)) {
           if (out.below == nullptr) return;
@@ -282,14 +294,17 @@ __global__ void __launch_bounds__(kThreads, kThreads * sizeof(Sum) <= 2048 ? 2 :
         const Sum total = static_cast<Sum>(units.total);
         const auto low = select(crew, rows.count, all, total, static_cast<Sum>(at.low));
         const auto high = select(crew, rows.count, all, total, static_cast<Sum>(at.high));
+        if (crew.leads()) crew.publish({low.value, high.value, 0, 0}, 0.0f);
+        __syncthreads();
+        const float above = crew.board.low[crew.mine], below = crew.board.high[crew.mine];
         double sum = 0.0;
         crew.for_each_row([&](unsigned, float x, Sum weight) {
-          if (!(x > low.value) || !(x < high.value)) return;
+          if (!(x > above) || !(x < below)) return;
           sum += static_cast<double>(weight) * static_cast<double>(x);
         });
         sums[threadIdx.x] = sum;
         __syncthreads();
-        if (crew.group != 0 || j >= rows.dim) return;
+        if (!crew.leads() || j >= rows.dim) return;
         double inside = 0.0;
         for (unsigned g = 0; g < layout.groups; ++g) inside += sums[g * kColumns + crew.mine];
         out[j] = trimmed_mean(inside, cuts, low, high);
@@ -305,7 +320,8 @@ Layout layout_for(const Rows& rows) {
   layout.groups = (groups + kGroupsOfWarp - 1) / kGroupsOfWarp * kGroupsOfWarp;
   layout.share = (rows.count + layout.groups - 1) / layout.groups;
   layout.rows_at = kIsHeld ? std::size_t{layout.groups} * kStride * sizeof(Sum) : 0;
-  layout.sums_at = layout.rows_at + (kIsHeld ? rows.count * sizeof(const float*) : 0);
+  layout.sums_at =
+      layout.rows_at + (kIsHeld ? std::size_t{layout.groups} * kStride * sizeof(const float*) : 0);
   layout.bytes = layout.sums_at + std::size_t{layout.groups} * kColumns * sizeof(double);
   return layout;
 }

@@ -6,7 +6,7 @@ namespace ballast::kernels::cuda {
 namespace {
 
 constexpr std::size_t kPieceColumnsMin = 512;
-constexpr std::size_t kPiecesMax = 2048;
+constexpr std::size_t kPiecesMax = 8192;
 constexpr unsigned kRowsOfWarp = 8;
 constexpr unsigned kWarpsMax = 8;
 
@@ -79,11 +79,27 @@ constexpr unsigned kGroup = kRowsOfWarp;
 constexpr unsigned kOfLane = 4;  // columns
 constexpr unsigned kOfStep = 16;
 
-// sums[2 l], sums[2 l + 1] of all lanes are the 8 x 8 products, row by row.
+// sums[2 l], sums[2 l + 1] of all lanes are the 8 x 8 products, row by row. Each is a chain of
+// fused multiplications and additions in the order of the columns, whatever the shape of the
+// instruction.
 __device__ void multiply_add(double (&sums)[2], double a, double b) {
   asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
       : "+d"(sums[0]), "+d"(sums[1])
       : "d"(a), "d"(b));
+}
+
+// Two groups with one: newer devices do so in the same time.
+__device__ void multiply_add(double (&upper)[2], double (&lower)[2], double a_upper, double a_lower,
+                             double b) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+      "{%0, %1, %2, %3};"
+      : "+d"(upper[0]), "+d"(upper[1]), "+d"(lower[0]), "+d"(lower[1])
+      : "d"(a_upper), "d"(a_lower), "d"(b));
+#else
+  multiply_add(upper, a_upper, b);
+  multiply_add(lower, a_lower, b);
+#endif
 }
 
 // The values from the column j on; zeros from `end` on.
@@ -156,9 +172,15 @@ __device__ void multiply_piece(const float* const (&left)[kLeft],
         }
       }
 #pragma unroll
-      for (unsigned i = 0; i < kLeft; ++i) {
+      for (unsigned i = 0; i < kLeft; i += 2) {
 #pragma unroll
-        for (unsigned k = kIsSquare ? i : 0; k < kRight; ++k) multiply_add(sums[i][k], x[i], y[k]);
+        for (unsigned k = kIsSquare ? i : 0; k < kRight; ++k) {
+          if (i + 1 < kLeft && !(kIsSquare && k == i)) {
+            multiply_add(sums[i][k], sums[(i + 1) % kLeft][k], x[i], x[(i + 1) % kLeft], y[k]);
+          } else {
+            multiply_add(sums[i][k], x[i], y[k]);
+          }
+        }
       }
     }
   }
@@ -279,21 +301,28 @@ __global__ void __launch_bounds__(4 * kLanes, 3)
   }
 }
 
-// Adds what the pieces, or strands of them, left at `width` numbers apart: a thread takes a strand
-// of four sums.
-__global__ void __launch_bounds__(kStrands)
+// Adds what the pieces, or strands of them, left at `width` numbers apart: a thread takes some
+// strands of four sums.
+constexpr unsigned kFinishThreads = 128;
+__global__ void __launch_bounds__(kFinishThreads)
     finish_kernel(const double* __restrict__ partial, unsigned part_count, std::size_t width,
                   unsigned count, double* sums) {
-  constexpr unsigned kSums = 4, kWarps = kStrands / kLanes;
+  constexpr unsigned kSums = 4, kWarps = kFinishThreads / kLanes;
   __shared__ double of_warp[kWarps][kSums];
   const std::size_t first = static_cast<std::size_t>(blockIdx.x) * kSums;
   const unsigned lane = threadIdx.x % kLanes;
   double mine[kSums] = {};
-  for (unsigned p = threadIdx.x; p < part_count; p += kStrands) {
+  for (unsigned s = threadIdx.x; s < kStrands && s < part_count; s += kFinishThreads) {
+    double strand[kSums] = {};
+#pragma unroll 4
+    for (unsigned p = s; p < part_count; p += kStrands) {
 #pragma unroll
-    for (unsigned k = 0; k < kSums; ++k) {
-      if (first + k < count) mine[k] += partial[p * width + first + k];
+      for (unsigned k = 0; k < kSums; ++k) {
+        if (first + k < count) strand[k] += partial[p * width + first + k];
+      }
     }
+#pragma unroll
+    for (unsigned k = 0; k < kSums; ++k) mine[k] += strand[k];
   }
   const double sum = add_lanes(mine, lane);
   if (lane % (kLanes / kSums) == 0) of_warp[threadIdx.x / kLanes][lane / (kLanes / kSums)] = sum;
@@ -306,7 +335,8 @@ __global__ void __launch_bounds__(kStrands)
 
 void finish(const double* partial, unsigned part_count, std::size_t width, unsigned count,
             double* sums, cudaStream_t stream) {
-  finish_kernel<<<(count + 3) / 4, kStrands, 0, stream>>>(partial, part_count, width, count, sums);
+  finish_kernel<<<(count + 3) / 4, kFinishThreads, 0, stream>>>(partial, part_count, width, count,
+                                                                sums);
 }
 
 // Blocks of warps that take a group of rows each, for every piece.

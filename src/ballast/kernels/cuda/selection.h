@@ -4,7 +4,8 @@
 // few rows, is compared by pairs. No input takes more than a fixed number of passes.
 //
 // A crew holds the rows of a column and makes the passes over them: a loop on the host, on the
-// device a block of threads, each with its share of the rows, which all call this together.
+// device threads that each have their share of the rows and all call this together. One of them
+// leads: it alone knows the bracket and decides, and tells the others where to look.
 
 #include "ballast/kernels/cuda/column.h"
 
@@ -36,6 +37,22 @@ BALLAST_COLUMN float middle(const Bracket<Sum>& b) {
   return value_of_key(low + (high - low) / 2);
 }
 
+// A pivot need not be exact.
+BALLAST_COLUMN float quick_root(float x) {
+#ifdef __CUDA_ARCH__
+  return x * rsqrtf(x);
+#else
+  return std::sqrt(x);
+#endif
+}
+BALLAST_COLUMN float quick_quotient(float x, float y) {
+#ifdef __CUDA_ARCH__
+  return __fdividef(x, y);
+#else
+  return x / y;
+#endif
+}
+
 // Where the weight would be reached if it grew evenly between the ends, and by about what is left
 // to chance beyond it, towards the farther end: which then is likely the one that comes nearer.
 template <typename Sum>
@@ -44,10 +61,11 @@ BALLAST_COLUMN float even_pivot(const Bracket<Sum>& b, Sum threshold, float row_
   const float to_low = static_cast<float>(threshold - b.below);
   const float to_high = static_cast<float>(b.through - threshold);
   const float all = to_low + to_high, half = 0.5f * all;
-  const float margin = kMargin * std::sqrt(all * row_weight);
+  const float margin = kMargin * quick_root(all * row_weight);
   const float near = to_low < half ? to_low : to_high;
   const float aim = near + margin < half ? near + margin : half;
-  const float pivot = b.low + (to_low < half ? aim : all - aim) / all * (b.high - b.low);
+  const float part = quick_quotient(to_low < half ? aim : all - aim, all);
+  const float pivot = b.low + part * (b.high - b.low);
   return pivot > b.low && pivot < b.high ? pivot : middle(b);  // also where it is no number
 }
 
@@ -71,41 +89,50 @@ struct Extremes {
 };
 
 // A crew gives
-//   weight_through(pivot): the weight of the rows up to the pivot;
-//   gather(bracket): takes down up to kCandidatesMax rows in it and says how many there are;
-//   extremes(bracket): the smallest and the largest value in it;
-//   pick(bracket, threshold): the value sought, from the rows that were taken down;
-//   any(answer): whether a column of the block answers yes, so that all of them go on together.
+//   leads(): whether this is the thread that decides;
+//   publish(bracket, pivot): tells the others, who know when any() returns;
+//   any(answer): whether some leader of the block answers yes, so that all go on together;
+// and, from what was published last, answers of which the leader's are right:
+//   weight_through(): the weight of the rows up to the pivot;
+//   gather(): takes down up to kCandidatesMax rows in the bracket and says how many there are;
+//   extremes(): the smallest and the largest value in it;
+//   pick(threshold): the value sought, from the rows that were taken down.
 BALLAST_ANY_SIDE
 template <typename Sum, typename Crew>
 BALLAST_COLUMN Standing<Sum> select(Crew& crew, unsigned count, Bracket<Sum> b, Sum total,
                                     Sum threshold) {
   const float row_weight = static_cast<float>(total) / static_cast<float>(count);
   const auto aim = static_cast<Sum>(row_weight * kCandidatesAim);
-  bool is_slow = false;
+  bool is_slow = false, is_one = false;
   for (;;) {
-    for (unsigned pass = 0; pass < kPassesBetween; ++pass) {
+    for (unsigned pass = 0;; ++pass) {
+      bool is_wide = false;
+      float pivot = b.high;
       const Sum between = b.through - b.below;
-      const bool is_wide = between > aim && !is_one_value(b);
+      if (crew.leads()) {
+        is_one = is_one_value(b);
+        is_wide = between > aim && !is_one && pass < kPassesBetween;
+        if (is_wide) pivot = is_slow ? middle(b) : even_pivot(b, threshold, row_weight);
+        crew.publish(b, pivot);
+      }
       if (!crew.any(is_wide)) break;
-      const float pivot = is_slow ? middle(b) : even_pivot(b, threshold, row_weight);
-      const Sum through_pivot = crew.weight_through(is_wide ? pivot : b.high);
+      const Sum through_pivot = crew.weight_through();
       if (!is_wide) continue;
       narrow(b, pivot, through_pivot, threshold);
       is_slow = !is_slow && b.through - b.below > between / 2;
     }
-    const bool is_few = is_one_value(b) | (crew.gather(b) <= kCandidatesMax);
-    if (!crew.any(!is_few)) break;
-    const Extremes ends = crew.extremes(b);
-    if (is_few) continue;
+    const bool is_many = crew.gather() > kCandidatesMax && crew.leads() && !is_one;
+    if (!crew.any(is_many)) break;
+    const Extremes ends = crew.extremes();
+    if (!is_many) continue;
     b.low = value_of_key(ordered_key(ends.smallest) - 1);
     b.high = ends.largest;
     is_slow = true;
   }
-  const bool is_one = is_one_value(b);
-  if (!crew.any(!is_one)) return {b.high + 0.0f, b.below, b.through - b.below};
-  const Standing<Sum> picked = crew.pick(b, threshold);
-  return is_one ? Standing<Sum>{b.high + 0.0f, b.below, b.through - b.below} : picked;
+  const Standing<Sum> single{b.high + 0.0f, b.below, b.through - b.below};
+  if (!crew.any(crew.leads() && !is_one)) return single;
+  const Standing<Sum> picked = crew.pick(threshold);
+  return is_one ? single : picked;
 }
 
 // One of the rows that were taken down, as seen from the others.

@@ -22,45 +22,50 @@ class HostCrew {
   HostCrew(std::vector<float> values, std::vector<Sum> units)
       : values_(std::move(values)), units_(std::move(units)) {}
 
+  bool leads() const { return true; }
   bool any(bool answer) const { return answer; }
-  Sum weight_through(float pivot) {
+  void publish(const Bracket<Sum>& bracket, float pivot) {
+    bracket_ = bracket;
+    pivot_ = pivot;
+  }
+  Sum weight_through() {
     ++passes_;
     Sum sum = 0;
-    for (std::size_t i = 0; i < values_.size(); ++i) sum += values_[i] <= pivot ? units_[i] : 0;
+    for (std::size_t i = 0; i < values_.size(); ++i) sum += values_[i] <= pivot_ ? units_[i] : 0;
     return sum;
   }
-  unsigned gather(const Bracket<Sum>& b) {
+  unsigned gather() {
     ++passes_;
     taken_.clear();
     unsigned count = 0;
     for (unsigned i = 0; i < values_.size(); ++i) {
-      if (!is_in(b, values_[i])) continue;
+      if (!is_inside(values_[i])) continue;
       if (++count <= kCandidatesMax) taken_.push_back(i);
     }
     return count;
   }
-  Extremes extremes(const Bracket<Sum>& b) {
+  Extremes extremes() {
     ++passes_;
     Extremes ends{INFINITY, -INFINITY};
     for (const float x : values_) {
-      if (!is_in(b, x)) continue;
+      if (!is_inside(x)) continue;
       ends = {std::min(ends.smallest, x), std::max(ends.largest, x)};
     }
     return ends;
   }
-  Standing<Sum> pick(const Bracket<Sum>& b, Sum threshold) const {
+  Standing<Sum> pick(Sum threshold) const {
     const auto value = [&](unsigned i) { return values_[taken_[i]]; };
     const auto weight = [&](unsigned i) { return units_[taken_[i]]; };
     Standing<Sum> picked{};
     unsigned found = 0;
     for (unsigned k = 0; k < taken_.size(); ++k) {
       const auto seen = compare<Sum>(value, weight, static_cast<unsigned>(taken_.size()), k);
-      const Sum below = b.below + seen.below;
+      const Sum below = bracket_.below + seen.below;
       if (!seen.is_first || below >= threshold || below + seen.at < threshold) continue;
       picked = {value(k) + 0.0f, below, seen.at};
       ++found;
     }
-    EXPECT_TRUE(found == 1 || is_one_value(b)) << found << " threads would write the answer";
+    EXPECT_TRUE(found == 1 || is_one_value(bracket_)) << found << " threads would write the answer";
     return picked;
   }
 
@@ -74,8 +79,10 @@ class HostCrew {
   Sum weight(unsigned i) const { return units_[i]; }
 
  private:
-  static bool is_in(const Bracket<Sum>& b, float x) { return x > b.low && x <= b.high; }
+  bool is_inside(float x) const { return x > bracket_.low && x <= bracket_.high; }
 
+  Bracket<Sum> bracket_{};
+  float pivot_ = 0.0f;
   std::vector<float> values_;
   std::vector<Sum> units_;
   std::vector<unsigned> taken_;
