@@ -40,17 +40,18 @@ double Gram::squared_norm(std::span<const double> v, std::span<double> along) co
 
 void Gram::squared_distances(std::span<const double> point,
                              std::span<double> distances) const noexcept {
-  squared_gains(point, distances);
+  squared_gains(point, distances, distances);
   for (std::size_t i = 0; i < row_count_; ++i) {
     distances[i] = std::max(0.0, product(i, i) + distances[i]);
   }
 }
 
-void Gram::squared_gains(std::span<const double> point, std::span<double> gains) const noexcept {
-  multiply(point, gains);
+void Gram::squared_gains(std::span<const double> point, std::span<double> along,
+                         std::span<double> gains) const noexcept {
+  multiply(point, along);
   double norm = 0.0;
-  for (std::size_t i = 0; i < row_count_; ++i) norm += point[i] * gains[i];
-  for (double& gain : gains) gain = -2.0 * gain + norm;
+  for (std::size_t i = 0; i < row_count_; ++i) norm += point[i] * along[i];
+  for (std::size_t i = 0; i < row_count_; ++i) gains[i] = -2.0 * along[i] + norm;
 }
 
 void Gram::objectives_of_rows(const kernels::Weights& weights, std::span<double> scratch,

@@ -45,7 +45,9 @@ class Gram {
 
   // gains[i] = |x_i - point|^2 - |x_i - centre|^2, which is accurate where x_i is so far away that
   // its distances from the point and from the centre round to the same number.
-  void squared_gains(std::span<const double> point, std::span<double> gains) const noexcept;
+  // Leaves in `along`, which may be `gains`, the product of each row with the point.
+  void squared_gains(std::span<const double> point, std::span<double> along,
+                     std::span<double> gains) const noexcept;
 
   // objectives[k] = sum_i p_i (|x_i - x_k| - |x_i - centre|), likewise, p being the shares.
   // Requires: scratch of row_count() doubles.

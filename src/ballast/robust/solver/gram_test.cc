@@ -72,7 +72,7 @@ TEST(Gram, SeesGainsThatDistancesRoundAway) {
   const auto products = products_of({{3.0, 4.0}, {kFar, 0.0}}, {0.0, 0.0});
   const Gram gram(products, 2);
   std::vector<double> gains(2);
-  gram.squared_gains(Vector{1.0, 0.0}, gains);
+  gram.squared_gains(Vector{1.0, 0.0}, gains, gains);
   EXPECT_NEAR(gram.gain(1, gains[1]), -3.0, 1e-12);
   EXPECT_NEAR(gram.gain(0, gains[0]), -5.0, 1e-12);
 }
