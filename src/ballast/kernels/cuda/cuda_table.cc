@@ -235,9 +235,9 @@ void CudaTable::follow(const Weights& weights, const MedianPlaces& places) {
 // Looks at what the last following left, which is there unless nobody has waited for the device
 // since; then it is that of an earlier one, and the time may be longer but never the result wrong.
 void CudaTable::judge_following() noexcept {
-  // Above about this share of columns a sort is faster: an estimate from the times of sorts and of
-  // followings with many and with few columns searched (docs/performance.md).
-  constexpr double kSearchedShareMax = 0.08;
+  // Above about this share of columns to find all medians anew is faster: an estimate from the
+  // times of both with many and with few columns searched (docs/performance.md).
+  const double share_max = row_count() <= kFewRows ? 0.04 : 0.08;
   if (sampled_ == 0) return;
   std::size_t searched = 0;
   for (unsigned i = 0; i < kSampleMax; ++i) {
@@ -245,7 +245,7 @@ void CudaTable::judge_following() noexcept {
   }
   const double share = static_cast<double>(searched) / static_cast<double>(sampled_);
   sampled_ = 0;
-  const bool pays = share <= kSearchedShareMax;
+  const bool pays = share <= share_max;
   sorts_between_ = pays ? kSortsBetweenMin : std::min(2 * sorts_between_, kSortsBetweenMax);
   sorts_left_ = pays ? 0 : sorts_between_;
 }

@@ -87,7 +87,11 @@ Result<DevicePointer> Device::open() {
   }
   device->is_bad_ = static_cast<std::uint32_t*>(is_bad);
   device->stream_ = device->own_stream_;
-  device->staging_ = std::make_unique<Staging>();
+  try {
+    device->staging_ = std::make_unique<Staging>();
+  } catch (const OutOfDeviceMemory&) {
+    return no_device(cudaErrorMemoryAllocation);
+  }
   shared = device;
   return device;
 }
