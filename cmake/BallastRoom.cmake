@@ -9,16 +9,19 @@ set(BALLAST_COMMON_HEADERS
 set(BALLAST_HEADER_ONLY nlohmann_json::nlohmann_json Boost::headers)
 
 # ballast_library(NAME HEADERS ... SOURCES ... DEPS ... PRIVATE_DEPS ... TESTS ... FUZZERS ...
-#   [COMPONENT NAME PUBLIC_HEADERS ...])
+#   [COMPONENT NAME PUBLIC_HEADERS ...] [TOGETHER])
 #
 # One room of the house, or a part of one: a static library ballast_NAME with the alias
 # ballast::NAME, one test program with every test of the room, and one libFuzzer program per fuzz
 # file. The rooms named in DEPS are the only ones it may include (tools/tidy.py checks that).
 #
+# TOGETHER: the compiler gets eight files at a time, which spares it most of the time where large
+# headers are shared. Such files share their unnamed namespace, so a name in it occurs once.
+#
 # A room's headers are private. What is installed are the PUBLIC_HEADERS, files of include/ballast,
 # and the library of a COMPONENT, under that name, with what it links (BallastInstall.cmake).
 function(ballast_library NAME)
-  cmake_parse_arguments(ROOM "" "COMPONENT"
+  cmake_parse_arguments(ROOM "TOGETHER" "COMPONENT"
     "HEADERS;PUBLIC_HEADERS;SOURCES;DEPS;PRIVATE_DEPS;TESTS;FUZZERS" ${ARGN})
   set(target ballast_${NAME})
   add_library(${target} STATIC ${ROOM_SOURCES})
@@ -47,6 +50,9 @@ function(ballast_library NAME)
   endforeach()
   target_link_libraries(${target} PUBLIC ${ROOM_DEPS}
     PRIVATE $<BUILD_INTERFACE:ballast_settings> ${ROOM_PRIVATE_DEPS})
+  if(BALLAST_UNITY AND ROOM_TOGETHER)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
   list(LENGTH ROOM_SOURCES source_count)
   if(source_count GREATER 3)
     target_precompile_headers(${target} PRIVATE ${BALLAST_COMMON_HEADERS})

@@ -13,6 +13,7 @@
 #include "apps/ballast/progress.h"
 #include "ballast/arena/arena.h"
 #include "ballast/base/parallel.h"
+#include "ballast/files/error_text.h"
 #include "ballast/files/text_file.h"
 
 namespace ballast::apps {

@@ -121,7 +121,7 @@ void add_reproduce_command(CLI::App& app, Action& action) {
       "\n"
       "  ballast reproduce --quick              all six figures, shortened\n"
       "  ballast reproduce --figure 6           one figure in full\n");
-  command->add_option("--figure", flags->figure, "which figure: 2 to 7, or all")
+  command->add_option("--figure", flags->figure, "which figures: some of 2 to 7, as in 5,6, or all")
       ->capture_default_str();
   command->add_flag("--quick", flags->is_quick, "one seed and fewer updates");
   command->add_option("--out", flags->folder,

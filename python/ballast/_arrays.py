@@ -1,7 +1,8 @@
 """From arrays of any framework to NumPy views of the same memory, and back.
 
-The library computes in float32, in host memory. A view of float32 values costs no copy. float64 and
-float16 (bfloat16 too) are converted, which is a copy, and the result is converted back.
+For rows in host memory; _device.py has the same for those on a CUDA device. The library computes in
+float32. A view of float32 values costs no copy. float64 and float16 (bfloat16 too) are converted,
+which is a copy, and the result is converted back.
 """
 
 import sys
@@ -32,10 +33,7 @@ def _view_of_torch(tensor: Any) -> Tuple[Array, Restore]:
     import torch
 
     if tensor.device.type != "cpu":
-        raise Unsupported(
-            f"the rows are on {tensor.device}, but this build aggregates in host memory; "
-            "give it rows.cpu()"
-        )
+        raise Unsupported(f"{tensor.device} is not host memory, where this is done; give it .cpu()")
     dtype = tensor.dtype
     if not dtype.is_floating_point:
         raise InvalidArgument(f"the elements are {dtype}, but rows must be floating-point numbers")
@@ -61,8 +59,8 @@ def _view_of_foreign(value: Any) -> Tuple[Array, Restore]:
     kind = type(value).__name__
     if hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] not in _HOST:
         raise Unsupported(
-            f"the rows, of type {kind}, are in the memory of a device, but this build aggregates "
-            "in host memory; bring them there first"
+            f"an array of type {kind} is in the memory of a device, but this is done in host "
+            "memory; bring it there first"
         )
     try:
         view = np.from_dlpack(value)

@@ -7,13 +7,16 @@ the seed and the statistics it is given, so that the second gradient of mu^2 see
 mask and moves no statistics.
 """
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+import contextlib
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
-from ._errors import InvalidArgument, Unsupported
+from ._device import check_device
+from ._errors import InvalidArgument
 
 Slots = List[Tuple[str, Tuple[int, ...]]]
+Flat = Any  # a vector: a NumPy array, or a tensor on the network's device
 
 
 class Network:
@@ -28,9 +31,15 @@ class Network:
         if not named:
             raise InvalidArgument("the model has no parameters that require a gradient")
         buffers = list(module.named_buffers())
+        self.device = named[0][1].device
         for name, tensor in named + buffers:
-            if tensor.device.type != "cpu":
-                raise Unsupported(f"'{name}' is on {tensor.device}; this build trains on the CPU")
+            if tensor.device != self.device:
+                raise InvalidArgument(
+                    f"'{named[0][0]}' is on {self.device}, but '{name}' on {tensor.device}; bring "
+                    "the model to one device"
+                )
+        if self.device.type != "cpu":
+            check_device(str(self.device))
         for name, parameter in named:
             if parameter.dtype != torch.float32:
                 raise InvalidArgument(f"parameter '{name}' is {parameter.dtype}, not float32")
@@ -41,17 +50,61 @@ class Network:
         self.statistic_slots: Slots = [
             (name, tuple(b.shape)) for name, b in buffers if b.dtype == torch.float32
         ]
-        self._start_statistics = self.read(self.statistics)
+        self._joined: Dict[int, Any] = {}  # see joined()
+        self._is_in_run = self._trains = False
+        self._start_statistics = self.flat(self.statistics).clone()
 
     @property
     def dim(self) -> int:
         return sum(parameter.numel() for parameter in self.parameters)
 
+    @contextlib.contextmanager
+    def joined(self) -> Iterator[None]:
+        """For a run on a device, which waits for Python between two gradients. Meanwhile the
+        parameters lie in one piece of memory, and so do the statistics: to load a model is then one
+        copy, and not one for each tensor, of which a device takes longer to begin one than to make
+        it. Afterwards each tensor has memory of its own again. The mode of training, which is set
+        module by module, is set anew only after evaluate()."""
+        groups = [group for group in (self.parameters, self.statistics) if self._may_join(group)]
+        self._is_in_run, self._trains = True, False
+        try:
+            for group in groups:
+                whole = self.flat(group)
+                self._point(group, whole)
+                self._joined[id(group)] = whole
+            yield
+        finally:
+            self._is_in_run = False
+            for group in groups:
+                whole = self._joined.pop(id(group), None)
+                if whole is not None:
+                    for tensor in group:
+                        tensor.data = tensor.data.clone()
+
+    def _may_join(self, tensors: List[Any]) -> bool:
+        """Not the weights of recurrent layers, which are in one piece already, in an order of their
+        own; and not where a tensor would begin between two groups of four values, from which
+        convolutions and products are slow."""
+        if any(isinstance(module, self.torch.nn.RNNBase) for module in self.module.modules()):
+            return False
+        return bool(tensors) and all(tensor.numel() % 4 == 0 for tensor in tensors[:-1])
+
+    def _point(self, tensors: List[Any], whole: Any) -> None:
+        parts = whole.split([tensor.numel() for tensor in tensors])
+        for tensor, part in zip(tensors, parts):
+            tensor.data = part.view(tensor.shape)
+
+    def flat(self, tensors: List[Any]) -> Any:
+        """One vector of their values, on their device."""
+        whole = self._joined.get(id(tensors))
+        if whole is not None:
+            return whole.clone()
+        if not tensors:
+            return self.torch.empty(0, dtype=self.torch.float32, device=self.device)
+        return self.torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
+
     def read(self, tensors: List[Any]) -> np.ndarray:
-        flat = [tensor.detach().reshape(-1) for tensor in tensors]
-        if not flat:
-            return np.empty(0, np.float32)
-        values: np.ndarray = self.torch.cat(flat).numpy().copy()
+        values: np.ndarray = self.flat(tensors).cpu().numpy().copy()
         return values
 
     def read_parameters(self) -> np.ndarray:
@@ -60,36 +113,60 @@ class Network:
     def read_statistics(self) -> np.ndarray:
         return self.read(self.statistics)
 
-    def _write(self, flat: np.ndarray, tensors: List[Any]) -> None:
-        values = self.torch.from_numpy(flat)
-        start = 0
-        with self.torch.no_grad():
-            for tensor in tensors:
-                size = tensor.numel()
-                tensor.copy_(values[start : start + size].view(tensor.shape))
-                start += size
+    def _write(self, flat: Flat, tensors: List[Any]) -> None:
+        values = self.torch.from_numpy(flat) if isinstance(flat, np.ndarray) else flat
+        whole = self._joined.get(id(tensors))
+        if whole is not None:
+            whole.copy_(values)
+            return
+        parts = values.to(self.device).split([tensor.numel() for tensor in tensors])
+        self._copy(tensors, [part.view(t.shape) for part, t in zip(parts, tensors)])
 
-    def load(self, parameters: np.ndarray, statistics: Optional[np.ndarray] = None) -> None:
+    def _copy(self, targets: List[Any], values: List[Any]) -> None:
+        with self.torch.no_grad():
+            # Many small copies take a device longer to begin than to make.
+            if targets and self.device.type != "cpu" and hasattr(self.torch, "_foreach_copy_"):
+                self.torch._foreach_copy_(targets, values)
+                return
+            for target, value in zip(targets, values):
+                target.copy_(value)
+
+    def load(self, parameters: Flat, statistics: Optional[Flat] = None) -> None:
         """Leaves nothing of the calls before; without statistics those of the beginning."""
         self._write(parameters, self.parameters)
-        if statistics is None or statistics.size == 0:
+        if statistics is None or len(statistics) == 0:
             statistics = self._start_statistics
         self._write(statistics, self.statistics)
-        with self.torch.no_grad():
-            for buffer, value in self._others:
-                buffer.copy_(value)
+        self._copy([buffer for buffer, _ in self._others], [value for _, value in self._others])
+
+    def evaluate(self) -> None:
+        self._trains = False
+        self.module.eval()
+
+    def _prepare(self, parameters: Flat, seed: Optional[int], statistics: Optional[Flat]) -> None:
+        """For the loss of this model and sample, and for its gradient."""
+        self.load(parameters, statistics)
+        if not (self._is_in_run and self._trains):
+            self.module.train()
+            self._trains = True
+        for parameter in self.parameters:
+            parameter.grad = None
+        if seed is not None:
+            self.torch.manual_seed(seed)
+
+    def _gradients(self) -> List[Any]:
+        """What backward() left, zeros where it left nothing."""
+        zeros = self.torch.zeros_like
+        return [zeros(p) if p.grad is None else p.grad.detach() for p in self.parameters]
 
     def write_gradient(self, out: np.ndarray) -> None:
-        """What backward() left, zeros where it left nothing."""
         values = self.torch.from_numpy(out)
-        start = 0
-        for parameter in self.parameters:
-            part = values[start : start + parameter.numel()]
-            if parameter.grad is None:
-                part.zero_()
-            else:
-                part.copy_(parameter.grad.detach().reshape(-1))
-            start += parameter.numel()
+        if self.device.type != "cpu":
+            values.copy_(self.flat(self._gradients()))
+            return
+        parts = values.split([parameter.numel() for parameter in self.parameters])
+        for part, gradient in zip(parts, self._gradients()):
+            part.copy_(gradient.reshape(-1))
 
     def gradient(
         self,
@@ -100,19 +177,26 @@ class Network:
         loss_of: Callable[[], Any],
     ) -> float:
         """Loads the model, takes the loss and its gradient; statistics None do not move."""
-        self.load(parameters, statistics)
-        self.module.train()
-        for parameter in self.parameters:
-            parameter.grad = None
-        if seed is not None:
-            self.torch.manual_seed(seed)
+        self._prepare(parameters, seed, statistics)
         loss = loss_of()
         self.write_gradient(out)
         if statistics is not None:
             statistics[:] = self.read_statistics()
         return float(loss.detach())
 
-    def state(self, parameters: np.ndarray, statistics: np.ndarray) -> Dict[str, Any]:
+    def gradient_in_place(
+        self, parameters: Any, seed: int, statistics: Optional[Any], loss_of: Callable[[], Any]
+    ) -> Tuple[Any, Any, Any]:
+        """gradient() on tensors of the device: the loss, the gradient and the moved statistics, all
+        of them there."""
+        self._prepare(parameters, seed, statistics)
+        loss = loss_of().detach()
+        with self.torch.no_grad():
+            # One call for all tensors, where cat() would need one to flatten each.
+            gradient = self.torch._C._nn.flatten_dense_tensors(self._gradients())
+        return loss, gradient, None if statistics is None else self.flat(self.statistics)
+
+    def state(self, parameters: Flat, statistics: Flat) -> Dict[str, Any]:
         """Named tensors, as state_dict() has them, of a flat model."""
         self.load(parameters, statistics)
         return {name: value.clone() for name, value in self.module.state_dict().items()}

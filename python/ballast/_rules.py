@@ -5,9 +5,9 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from . import _core
+from . import _core, _device
 from ._arrays import Restore, rows_of, vector_of, view_of, weights_of
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, Unsupported
 
 _DRAW_MAX = 2**64
 _default_threads = 0
@@ -94,6 +94,7 @@ def aggregate(
     expression     the rule, for example "gm" or "ctma(gm, 0.4)"; see ballast.rules()
     rows           one array whose first axis numbers the rows, or a list of arrays of one shape:
                    NumPy, PyTorch, or anything with DLPack or the buffer protocol, in host memory
+                   or on the first CUDA device (PyTorch, CuPy)
     weights        one positive number per row, for example how many updates its worker has sent;
                    None: all alike
     return_report  also return a Report: how much of each row's weight was kept
@@ -105,6 +106,10 @@ def aggregate(
     rounded to float32 first and the result is converted back: the library computes in float32, with
     sums in double precision. The result has the same bits as that of `ballast aggregate`.
 
+    Rows on a CUDA device stay there, and so does the result. The work is queued on PyTorch's
+    current stream, like that of PyTorch's own functions. Medians have the same bits as on the host;
+    other results may differ in their last digits.
+
     Raises InvalidArgument, a ValueError, for rows that hold a NaN or an infinity and for wrong
     shapes, weights and arguments; NotFound, a LookupError, for a name that no rule has. The message
     says what to do. Other threads of Python run meanwhile.
@@ -115,6 +120,12 @@ def aggregate(
     >>> ballast.aggregate("ctma(gm, 0.3)", rows, weights=[5, 4, 5, 6], return_report=True)[1].kept
     [1.0, 1.0, 1.0, 0.0]
     """
+    device = _device.device_of_rows(rows)
+    if device is not None:
+        result, kept, iterations = _device.aggregate(
+            _text(expression), rows, weights_of(weights), _draw(draw), device
+        )
+        return (result, Report(kept, iterations)) if return_report else result
     given = rows_of(rows)
     out = np.empty(given.dim, np.float32)
     kept, iterations = _core.aggregate(
@@ -160,6 +171,8 @@ class Table:
     workers  how many workers there are, numbered from 0
     rule     an expression, see ballast.rules()
     threads  0: every hardware thread
+    device   "cuda": the rows are kept on the first CUDA device, and it computes there. Rows on that
+             device are copied within it, and rows from the host are brought there
 
     >>> table = ballast.Table(dim=3, workers=4, rule="ctma(gm, 0.4)")
     >>> for worker in range(4):
@@ -169,12 +182,27 @@ class Table:
     Any thread may call it; calls take turns.
     """
 
-    def __init__(self, dim: int, workers: int, rule: str = "gm", *, threads: int = 0) -> None:
-        self._table = _core.Table(
-            _size(dim, "dim"), _size(workers, "workers"), _text(rule), _threads(threads)
-        )
+    def __init__(
+        self,
+        dim: int,
+        workers: int,
+        rule: str = "gm",
+        *,
+        threads: int = 0,
+        device: str = "cpu",
+    ) -> None:
+        self._device = _device.name_of(device)
+        with _device.first_device():
+            self._table = _core.Table(
+                _size(dim, "dim"),
+                _size(workers, "workers"),
+                _text(rule),
+                _threads(threads),
+                self._device,
+            )
         self._counts = [0] * self.workers
         self._restore: Restore = lambda result: result
+        self._view: Optional[_device.DeviceArray] = None  # of the row put last, if on the device
 
     @property
     def dim(self) -> int:
@@ -189,6 +217,10 @@ class Table:
         return self._table.rule
 
     @property
+    def device(self) -> str:
+        return self._device
+
+    @property
     def counts(self) -> Tuple[int, ...]:
         """How often each worker's row was put."""
         return tuple(self._counts)
@@ -198,11 +230,30 @@ class Table:
         time included: what a server does. The values are copied, and checked: a NaN is refused and
         changes nothing."""
         number = self._number(worker)
-        row = vector_of(values)
         count = self._counts[number] + 1
-        self._table.put(number, row, float(count if weight is None else weight))
+        used = float(count if weight is None else weight)
+        where = _device.device_of(values)
+        if where is not None:
+            self._put_on_device(number, values, used, where)
+        else:
+            with _device.first_device():
+                self._table.put(number, vector_of(values), used)
+            self._restore = view_of(values)[1] if not isinstance(values, (list, tuple)) else _as_is
+            self._view = None
         self._counts[number] = count
-        self._restore = view_of(values)[1] if not isinstance(values, (list, tuple)) else _as_is
+
+    def _put_on_device(self, number: int, values: Any, weight: float, where: str) -> None:
+        if self._device != "cuda":
+            raise Unsupported(
+                f"the row is on {where}, but the table is in host memory; make it with "
+                "device='cuda', or give it .cpu()"
+            )
+        _device.check_device(where)
+        row, view = _device.vector_of(values)
+        with _device.first_device():
+            self._table.put_on_device(number, view.export(row), weight, view.stream_now())
+        # The values are not kept: only how a result is made that is like them.
+        self._view = view._replace(array=None)
 
     def set_weight(self, worker: int, weight: float) -> None:
         """Changes the weight of a row that is there."""
@@ -222,9 +273,19 @@ class Table:
     def aggregate(self, return_report: bool = False, *, draw: int = 0) -> Any:
         """The rule's result over the rows that are there, of the kind of the row put last. In the
         report, kept[i] belongs to the i-th row that is there."""
-        out = np.empty(self.dim, np.float32)
-        kept, iterations = self._table.aggregate(out, _draw(draw))
-        result = self._restore(out)
+        view = self._view
+        if view is not None:
+            given = view.empty(self.dim)
+            with _device.first_device():
+                kept, iterations = self._table.aggregate_on_device(
+                    view.export(given), _draw(draw), view.stream_now()
+                )
+            result = view.restore(given)
+        else:
+            out = np.empty(self.dim, np.float32)
+            with _device.first_device():
+                kept, iterations = self._table.aggregate(out, _draw(draw))
+            result = self._restore(out)
         return (result, Report(kept, iterations)) if return_report else result
 
     def _number(self, worker: Any) -> int:
@@ -233,7 +294,8 @@ class Table:
         raise InvalidArgument(f"the workers are 0 to {self.workers - 1}; there is no {worker!r}")
 
     def __repr__(self) -> str:
-        return f"ballast.Table(dim={self.dim}, workers={self.workers}, rule={self.rule!r})"
+        place = "" if self._device == "cpu" else f", device={self._device!r}"
+        return f"ballast.Table(dim={self.dim}, workers={self.workers}, rule={self.rule!r}{place})"
 
 
 def _as_is(result: Any) -> Any:

@@ -8,7 +8,9 @@ import numpy as np
 
 from . import _core
 from ._arrays import is_torch
-from ._errors import InvalidArgument, IoError
+from ._device import check_device, name_of
+from ._device_run import CHANGES, DeviceRun
+from ._errors import InvalidArgument, IoError, Unsupported
 from ._history import History
 from ._network import Network
 from ._progress import Progress, listener
@@ -75,17 +77,18 @@ def _text_of(spec: Spec) -> Tuple[str, str]:
 class _Samples:
     """A data set of the user's: a pair of tensors or arrays, or a map-style Dataset."""
 
-    def __init__(self, given: Any, what: str) -> None:
+    def __init__(self, given: Any, what: str, device: Any) -> None:
         import torch
 
         self._torch = torch
+        self._device = device
         self._pair: Optional[Tuple[Any, Any]] = None
         tensors = getattr(given, "tensors", given)
         if isinstance(tensors, (tuple, list)) and len(tensors) == 2:
             inputs, targets = (_tensor(torch, part) for part in tensors)
             if len(inputs) != len(targets):
                 raise InvalidArgument(f"{what} has {len(inputs)} inputs but {len(targets)} targets")
-            self._pair = (inputs, targets)
+            self._pair = (inputs.to(device), targets.to(device))
             self.size = len(inputs)
         elif hasattr(given, "__getitem__") and hasattr(given, "__len__"):
             self.size = len(given)
@@ -99,11 +102,11 @@ class _Samples:
 
     def batch(self, indices: np.ndarray) -> Tuple[Any, Any]:
         if self._pair is not None:
-            chosen = self._torch.from_numpy(indices.astype(np.int64))
+            chosen = self._torch.from_numpy(indices.astype(np.int64)).to(self._device)
             return self._pair[0][chosen], self._pair[1][chosen]
         samples = [self._given[int(i)] for i in indices]
         inputs, targets = self._torch.utils.data.default_collate(samples)
-        return inputs, targets
+        return inputs.to(self._device), targets.to(self._device)
 
     def labels(self) -> Optional[np.ndarray]:
         """Classes, or None where targets are not whole numbers."""
@@ -116,7 +119,7 @@ class _Samples:
             targets = self._torch.as_tensor(targets)
         if targets.ndim != 1 or targets.dtype.is_floating_point:
             return None
-        labels: np.ndarray = targets.numpy().astype(np.int64)
+        labels: np.ndarray = targets.cpu().numpy().astype(np.int64)
         if labels.min() < 0:
             raise InvalidArgument(f"the classes begin at 0, but there is {labels.min()}")
         return labels
@@ -130,7 +133,8 @@ class Simulation:
     """A cluster of workers, some of which lie, that trains a PyTorch model of yours.
 
     The server, the schedules, the attacks and the rules are the library's own; only gradients and
-    evaluations come from PyTorch, on the CPU. With the same seed two runs give the same bits.
+    evaluations come from PyTorch. With the same seed two runs give the same bits (on a CUDA device
+    only if PyTorch's functions do).
 
     model      a torch.nn.Module; it is trained in place, and starts from the weights it has
     loss       called as loss(outputs, targets); None: cross-entropy
@@ -139,6 +143,14 @@ class Simulation:
     workers, byzantine, share, attack, rule, ...   keys of a specification, see docs/spec.md:
                updates, evaluate_every, batch, optimizer ("mu2", "momentum", "sgd"), eta, beta,
                weights, arrivals, partition, seed, ...
+    device     where all of it lies: "cpu", or "cuda", the first CUDA device. The model is moved
+               there, and so are the samples of (inputs, targets). None: where the model is
+
+    On a CUDA device models and updates never leave it (only BatchNorm's statistics do), as long as
+    the Byzantine workers need nothing but their own update: the attacks none, label-flip, sign-flip
+    and zero. Other attacks, other methods than "table" and explain=True take a detour: gradients
+    and rules stay on the device, but every model and update passes through host memory, where the
+    attack is made. on_device says which it is.
 
     Dropout and BatchNorm are as in the library's own engine: the second gradient of mu^2, on the
     same sample at the model before, sees the same mask and moves no statistics; each worker has its
@@ -164,13 +176,15 @@ class Simulation:
         rule: str = "ctma(gm, {share})",
         seed: int = 1,
         classes: Optional[int] = None,
+        device: Any = None,
         **settings: Any,
     ) -> None:
+        kind = _move(model, device)
         self._network = Network(model)
         self._torch = self._network.torch
         self._loss = loss or self._torch.nn.CrossEntropyLoss()
-        self._train = _Samples(train_set, "train_set")
-        self._test = _Samples(test_set, "test_set")
+        self._train = _Samples(train_set, "train_set", self._network.device)
+        self._test = _Samples(test_set, "test_set", self._network.device)
         labels = self._train.labels()
         self._labels: List[int] = [] if labels is None else labels.tolist()
         self._classes = 0 if labels is None else max(classes or 0, int(labels.max()) + 1)
@@ -185,10 +199,21 @@ class Simulation:
             "attack": attack,
             "rule": rule,
             "seeds": [seed],
+            "device": kind or self._network.device.type,
         }
         spec.update(settings)
         self._text = to_toml(spec)
         self.updates = _core.count_updates(self._text, "simulation", [])
+        self._attack = _core.canonical("attacks", attack) if byzantine else "none"
+        self._method = str(settings.get("method", "table"))
+
+    @property
+    def on_device(self) -> bool:
+        """Whether updates stay on a device from the gradient to the new model."""
+        return self._network.device.type != "cpu" and self._stays_in_place()
+
+    def _stays_in_place(self) -> bool:
+        return self._attack in CHANGES and self._method == "table"
 
     def run(self, *, explain: bool = False, progress: Progress = None, threads: int = 1) -> History:
         """Trains from the weights the model has now, and leaves the last ones in it.
@@ -200,36 +225,74 @@ class Simulation:
         nothing had been drawn. An exception of the model or the loss is raised here.
         """
         network = self._network
+        torch, on_cuda = self._torch, network.device.type == "cuda"
         was_training = network.module.training
-        random = self._torch.get_rng_state()
-        threads_before = self._torch.get_num_threads()
+        random = torch.get_rng_state()
+        cuda_random = torch.cuda.get_rng_state(network.device) if on_cuda else None
+        threads_before = torch.get_num_threads()
         start = network.read_parameters()
         statistics = network.read_statistics()
-        self._torch.set_num_threads(threads)
+        told = listener(progress, self.updates)
+        torch.set_num_threads(threads)
         try:
-            run = _core.simulate(
-                self._text,
-                self._gradient,
-                self._evaluate,
-                start,
-                statistics,
-                self._train.size,
-                self._labels,
-                self._classes,
-                explain,
-                listener(progress, self.updates),
-            )
+            if self.on_device and not explain:
+                run = self._run_in_place(start, statistics, told)
+            else:
+                run = self._run_through_host(start, statistics, explain, told)
             network.load(run["model"], run["statistics"])
         except BaseException:
             network.load(start, statistics)
             raise
         finally:
-            self._torch.set_rng_state(random)
-            self._torch.set_num_threads(threads_before)
+            torch.set_rng_state(random)
+            if on_cuda:
+                torch.cuda.set_rng_state(cuda_random, network.device)
+            torch.set_num_threads(threads_before)
             network.module.train(was_training)
             for parameter in network.parameters:
                 parameter.grad = None
         return History(run)
+
+    def _run_through_host(
+        self,
+        start: np.ndarray,
+        statistics: np.ndarray,
+        explain: bool,
+        told: Optional[Callable[[int], None]],
+    ) -> Dict[str, Any]:
+        return _core.simulate(
+            self._text,
+            self._gradient,
+            self._evaluate,
+            start,
+            statistics,
+            self._train.size,
+            self._labels,
+            self._classes,
+            explain,
+            told,
+        )
+
+    def _run_in_place(
+        self,
+        start: np.ndarray,
+        statistics: np.ndarray,
+        told: Optional[Callable[[int], None]],
+    ) -> Dict[str, Any]:
+        cluster = _core.Cluster(
+            self._text, start, statistics, self._train.size, self._labels, self._classes
+        )
+        run = DeviceRun(cluster, self._network, self._attack, statistics)
+        return run.train(self._loss_of, self._evaluate, told)
+
+    def _loss_of(self, indices: np.ndarray, labels: np.ndarray) -> Any:
+        """The loss of a batch, and its gradient in the module."""
+        inputs, targets = self._train.batch(indices)
+        if self._labels:
+            targets = self._torch.from_numpy(labels.astype(np.int64)).to(self._network.device)
+        loss = self._loss(self._network.module(inputs), targets)
+        loss.backward()
+        return loss
 
     def _gradient(
         self,
@@ -240,20 +303,14 @@ class Simulation:
         out: np.ndarray,
         statistics: Optional[np.ndarray],
     ) -> float:
-        def loss_of() -> Any:
-            inputs, targets = self._train.batch(indices)
-            if self._labels:
-                targets = self._torch.from_numpy(labels.astype(np.int64))
-            loss = self._loss(self._network.module(inputs), targets)
-            loss.backward()
-            return loss
+        return self._network.gradient(
+            parameters, seed, out, statistics, lambda: self._loss_of(indices, labels)
+        )
 
-        return self._network.gradient(parameters, seed, out, statistics, loss_of)
-
-    def _evaluate(self, parameters: np.ndarray, statistics: np.ndarray) -> Tuple[float, float]:
+    def _evaluate(self, parameters: Any, statistics: np.ndarray) -> Tuple[float, float]:
         torch = self._torch
         self._network.load(parameters, statistics)
-        self._network.module.eval()
+        self._network.evaluate()
         loss, correct = 0.0, 0
         with torch.no_grad():
             for first in range(0, self._test.size, 256):
@@ -270,6 +327,26 @@ class Simulation:
         if history.parameters is None or history.statistics is None:
             raise InvalidArgument("the history has no model")
         return self._network.state(history.parameters, history.statistics)
+
+
+def _move(model: Any, device: Any) -> Optional[str]:
+    """Brings the model to the device; returns the library's name of it, None: not said."""
+    if device is None:
+        return None
+    import torch
+
+    if not isinstance(model, torch.nn.Module):
+        return None  # which Network refuses
+    if str(device) == "reference":
+        model.to("cpu")
+        return "reference"
+    name = name_of(device)
+    if name == "cuda":
+        if not torch.cuda.is_available():
+            raise Unsupported("PyTorch sees no CUDA device here; use the device 'cpu'")
+        check_device("cuda:0")
+    model.to("cuda:0" if name == "cuda" else "cpu")
+    return name
 
 
 def compare(histories: Sequence[History], column: str = "test_accuracy", ax: Any = None) -> Any:

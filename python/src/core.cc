@@ -36,6 +36,7 @@ NB_MODULE(_core, module) {
   module.def("canonical", &canonical, nb::arg("kind"), nb::arg("text"));
   add_rules(module);
   add_training(module);
+  add_cluster(module);
 }
 
 }  // namespace ballast::python

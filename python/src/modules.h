@@ -7,5 +7,6 @@ namespace ballast::python {
 
 void add_rules(nanobind::module_& module);     // aggregate, Table
 void add_training(nanobind::module_& module);  // train, simulate, Worker
+void add_cluster(nanobind::module_& module);   // Cluster
 
 }  // namespace ballast::python

@@ -17,10 +17,6 @@ namespace nb = nanobind;
 // draws the same dropout masks here and there.
 constexpr std::uint32_t kForwardPurpose = 0x1EA2'0001;
 
-std::uint64_t forward_seed(const worker::SampleKey& key) {
-  return Rng({key.seed, kForwardPurpose, key.worker, key.step}).next_u64();
-}
-
 // Views of the library's memory, without owners: they are valid during a call.
 template <typename T>
 nb::object view(std::span<T> values) {
@@ -85,6 +81,10 @@ class PythonEvaluator final : public worker::Evaluator {
 };
 
 }  // namespace
+
+std::uint64_t forward_seed(const worker::SampleKey& key) {
+  return Rng({key.seed, kForwardPurpose, key.worker, key.step}).next_u64();
+}
 
 Error Raised::keep(std::exception_ptr exception) {
   if (first_ == nullptr) first_ = std::move(exception);

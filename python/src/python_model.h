@@ -30,10 +30,10 @@ class Raised {
 // Arrays are views of the library's memory, valid during the call; statistics is None where they
 // must not move.
 struct PythonNetwork {
-  nanobind::callable gradient;
-  nanobind::callable evaluate;
-  std::vector<float> initial_parameters;
-  std::vector<float> initial_statistics;
+  nanobind::callable gradient = {};
+  nanobind::callable evaluate = {};
+  std::vector<float> initial_parameters = {};
+  std::vector<float> initial_statistics = {};
   int class_count = 0;
 };
 
@@ -59,6 +59,9 @@ class PythonModel final : public learn::Model {
   std::shared_ptr<PythonNetwork> network_;
   std::shared_ptr<Raised> raised_;
 };
+
+// What PyTorch's random numbers begin from for a sample: those of dropout.
+std::uint64_t forward_seed(const worker::SampleKey& key);
 
 // The samples of a Python data set as the library sees them: their number and their classes. The
 // values stay in Python. Without labels every sample is of class 0.

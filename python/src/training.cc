@@ -15,6 +15,7 @@
 #include "ballast/experiment/runner.h"
 #include "ballast/kernels/finite.h"
 #include "ballast/worker/worker.h"
+#include "python/src/arrays.h"
 #include "python/src/calls.h"
 #include "python/src/errors.h"
 #include "python/src/modules.h"
@@ -24,20 +25,6 @@ namespace ballast::python {
 namespace {
 
 namespace nb = nanobind;
-
-using Values = nb::ndarray<const float, nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-std::vector<float> copy_of(const Values& values) {
-  return {values.data(), values.data() + values.shape(0)};
-}
-
-// A NumPy array that owns its values.
-nb::object to_numpy(std::vector<float> values) {
-  auto* kept = new std::vector<float>(std::move(values));
-  const nb::capsule owner(
-      kept, [](void* pointer) noexcept { delete static_cast<std::vector<float>*>(pointer); });
-  return nb::ndarray<nb::numpy, float, nb::ndim<1>>(kept->data(), {kept->size()}, owner).cast();
-}
 
 experiment::Spec spec_of(const std::string& text, const std::string& file,
                          const std::vector<std::string>& overrides) {
@@ -307,8 +294,9 @@ class WorkerHandle {
         worker_->on_model({.version = version, .values = std::span(model.data(), model.shape(0))});
     source_->raised().rethrow_if_any();
     const auto made = value_or_raise(std::move(update));
-    return nb::make_tuple(to_numpy({made.values.begin(), made.values.end()}),
-                          to_numpy({made.statistics.begin(), made.statistics.end()}), made.loss);
+    return nb::make_tuple(
+        to_numpy(std::vector<float>(made.values.begin(), made.values.end())),
+        to_numpy(std::vector<float>(made.statistics.begin(), made.statistics.end())), made.loss);
   }
 
  private:

@@ -10,6 +10,7 @@
 #include "ballast/assembly/parts.h"
 #include "ballast/base/check.h"
 #include "ballast/experiment/runner.h"
+#include "ballast/files/error_text.h"
 #include "ballast/files/text_file.h"
 #include "ballast/records/heat_map.h"
 #include "ballast/records/markdown_report.h"

@@ -10,6 +10,7 @@
 
 #include "ballast/assembly/value.h"
 #include "ballast/files/array.h"
+#include "ballast/files/error_text.h"
 #include "ballast/files/file_io.h"
 #include "ballast/files/safetensors.h"
 #include "ballast/files/text_file.h"

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ballast/files/array_file.h"
+#include "ballast/files/error_text.h"
 #include "ballast/files/text_file.h"
 
 namespace ballast::assembly {

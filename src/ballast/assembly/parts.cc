@@ -130,6 +130,7 @@ Result<server::ParameterServer> make_server_with(const RunSpec& run, std::uint64
   server::ServerOptions options{.worker_count = run.workers,
                                 .statistic_count = model.initial_statistics().size(),
                                 .reply = run.reply,
+                                .shows_models = setting.shows_models,
                                 .admission = admission};
   if (run.staleness_max > 0) options.admission.staleness_max = run.staleness_max;
   // Table and optimizer share a backend, so that a direction is stepped along where it lies.

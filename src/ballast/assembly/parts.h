@@ -36,6 +36,7 @@ struct ServerSetting {
   // that wait for rows would be in their way. A server on a network has its machine for itself.
   std::size_t threads = 1;
   std::size_t rows_min = 1;  // before a table's step, beside what the weights need
+  bool shows_models = true;  // as in server::ServerOptions
 };
 
 // The server of the run, its model initialised from the seed. Where its method needs data of the

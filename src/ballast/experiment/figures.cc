@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <utility>
 
 namespace ballast::embedded {
@@ -49,17 +50,32 @@ constexpr Length kQuickCifar = {500, 250};
 Result<Spec> demo_spec() { return parse_spec(embedded::kDemo, "demo.toml"); }
 
 Result<std::vector<PaperFigure>> paper_figures(std::string_view which) {
+  std::set<int> asked;
+  for (bool is_last = false; !is_last;) {
+    const std::size_t comma = which.find(',');
+    const std::string_view name = which.substr(0, comma);
+    is_last = comma == std::string_view::npos;
+    which.remove_prefix(is_last ? which.size() : comma + 1);
+    bool is_known = false;
+    for (const CarriedFigure& carried : kFigures) {
+      if (name != "all" && name != fmt::format("{}", carried.number)) continue;
+      asked.insert(carried.number);
+      is_known = true;
+    }
+    if (is_known) continue;
+    return not_found(fmt::format(
+        "there is no figure '{}' to reproduce; name some from 2 to 7, as in 5,6, or all",
+        assembly::to_printable(name)));
+  }
   std::vector<PaperFigure> figures;
   for (const CarriedFigure& carried : kFigures) {
-    if (which != "all" && which != fmt::format("{}", carried.number)) continue;
+    if (!asked.contains(carried.number)) continue;
     BALLAST_TRY(Spec spec, parse_spec(carried.text, fmt::format("fig{}.toml", carried.number)));
     figures.push_back({.number = carried.number,
                        .title = fmt::format("Figure {}. {}", carried.number, carried.title),
                        .spec = std::move(spec)});
   }
-  if (!figures.empty()) return figures;
-  return not_found(fmt::format("there is no figure '{}' to reproduce; name one from 2 to 7, or all",
-                               assembly::to_printable(which)));
+  return figures;
 }
 
 void make_quick(Spec& spec) {

@@ -17,7 +17,8 @@ struct PaperFigure {
   Spec spec = {};
 };
 
-// The figure of that number, or every one for "all".
+// The figures of these numbers, separated by commas, in the order of the paper; every one for
+// "all".
 Result<std::vector<PaperFigure>> paper_figures(std::string_view which);
 
 // The demonstration: one fast liar among nine workers, under several rules.

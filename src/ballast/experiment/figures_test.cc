@@ -81,7 +81,7 @@ TEST(Figures, TellCtmaTheShareOfTheRun) {
   EXPECT_THAT(rules,
               testing::UnorderedElementsAre("gm", "ctma(gm, 0.3)", "gm(iterations=3, start=zero)",
                                             "ctma(gm(iterations=3, start=zero), 0.3)", "cwmed",
-                                            "ctma(cwmed, 0.3)", "ctma(gm, 0.3)"));
+                                            "ctma(cwmed, 0.3)", "distinct(ctma(gm, 0.3))"));
 }
 
 TEST(Figures, HaveOneRecommendedCurveInEveryPanelWithTheSameSetting) {
@@ -96,7 +96,7 @@ TEST(Figures, HaveOneRecommendedCurveInEveryPanelWithTheSameSetting) {
       ++curves[planned.panel];
       EXPECT_EQ(planned.run.weights, "f-cap");  // its defaults: (1, 0.2)
       EXPECT_EQ(planned.run.optimizer, assembly::Optimizer::kMu2);
-      EXPECT_EQ(planned.run.rule.find("ctma(gm, "), 0u);
+      EXPECT_EQ(planned.run.rule.find("distinct(ctma(gm, "), 0u);
     }
     for (const auto& [panel, count] : curves) EXPECT_EQ(count, 1u) << figure.number << panel;
   }
@@ -125,11 +125,19 @@ TEST(Figures, QuickOnesHaveOneSeedAndTheSameLengthForAllCurves) {
   }
 }
 
+TEST(Figures, ComeInTheOrderOfThePaperAndOnce) {
+  std::vector<int> numbers;
+  const auto figures = paper_figures("7,5,7");
+  ASSERT_TRUE(figures.has_value()) << figures.error().message;
+  for (const PaperFigure& figure : *figures) numbers.push_back(figure.number);
+  EXPECT_EQ(numbers, (std::vector{5, 7}));
+}
+
 TEST(Figures, RefuseOtherNumbers) {
-  for (const std::string_view which : {"1", "8", "", "02", "two"}) {
+  for (const std::string_view which : {"1", "8", "", "02", "two", "5,", ",5", "5 6", "5,9"}) {
     const auto figures = paper_figures(which);
     ASSERT_FALSE(figures.has_value()) << which;
-    EXPECT_THAT(figures.error().message, testing::HasSubstr("from 2 to 7, or all"));
+    EXPECT_THAT(figures.error().message, testing::HasSubstr("from 2 to 7, as in 5,6, or all"));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "ballast/files/error_text.h"
 #include "ballast/files/text_file.h"
 #include "ballast/records/summary.h"
 
@@ -42,7 +43,9 @@ constexpr std::string_view kMedian =
 constexpr std::string_view kCap =
     "The curve marked recommended is not in the paper: \xCF\x89-GM + \xCF\x89-CTMA with weights "
     "that are counts, cut so that no worker holds more than 0.2 of all weight (the f-cap with f = "
-    "1). It is the same setting in every panel: a fast liar gains nothing by sending more.";
+    "1): a fast liar gains nothing by sending more. Rows that agree better than independent ones "
+    "can share one weight (distinct): liars gain nothing by saying the same. It is the same "
+    "setting in every panel.";
 
 constexpr std::string_view kJudged =
     "Claims are judged by paired tests. Runs of the same seed share their data and their arrivals, "

@@ -6,6 +6,7 @@
 #include <span>
 #include <system_error>
 
+#include "ballast/files/error_text.h"
 #include "ballast/files/file_io.h"
 
 namespace ballast::files {

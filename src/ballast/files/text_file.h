@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "ballast/base/error.h"
 
@@ -19,12 +18,5 @@ Status write_text(const std::filesystem::path& path, std::string_view text);
 
 // Creates the folder and those above it where they are missing.
 Status make_folder(const std::filesystem::path& path);
-
-// Puts the name of the file in front of the error, if there is one.
-template <typename T>
-Result<T> naming(const std::filesystem::path& path, Result<T> result) {
-  if (!result) result.error().message = path.string() + ": " + result.error().message;
-  return result;
-}
 
 }  // namespace ballast::files

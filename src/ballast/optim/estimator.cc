@@ -35,6 +35,13 @@ double keep_at(const SgdEstimator&, std::uint64_t) noexcept { return 0.0; }
 
 }  // namespace
 
+Correction correction_at(const EstimatorOptions& options, std::uint64_t k) {
+  if (k <= 1) return {};
+  const double keep = std::visit([k](const auto& kind) { return keep_at(kind, k); }, options);
+  return {.keep = keep,
+          .needs_previous_gradient = std::holds_alternative<Mu2Estimator>(options) && keep != 0.0};
+}
+
 template <typename Real>
 Result<Estimator<Real>> Estimator<Real>::make(const EstimatorOptions& options, std::size_t dim) {
   if (dim == 0) return invalid_argument("an estimator needs at least one coordinate");
@@ -51,14 +58,12 @@ Estimator<Real>::Estimator(const EstimatorOptions& options, std::size_t dim)
 // keep_k of the next update.
 template <typename Real>
 double Estimator<Real>::keep() const {
-  if (state_.updates == 0) return 0.0;
-  const std::uint64_t k = state_.updates + 1;
-  return std::visit([k](const auto& kind) { return keep_at(kind, k); }, options_);
+  return correction_at(options_, state_.updates + 1).keep;
 }
 
 template <typename Real>
 bool Estimator<Real>::needs_previous_gradient() const {
-  return std::holds_alternative<Mu2Estimator>(options_) && keep() != 0.0;
+  return correction_at(options_, state_.updates + 1).needs_previous_gradient;
 }
 
 template <typename Real>

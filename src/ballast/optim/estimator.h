@@ -45,6 +45,14 @@ struct SgdEstimator {};
 
 using EstimatorOptions = std::variant<Mu2Estimator, MomentumEstimator, SgdEstimator>;
 
+// keep_k of the k-th update, counted from 1, and whether that needs the gradient at the previous
+// model: what whoever keeps directions elsewhere needs of the formula.
+struct Correction {
+  double keep = 0.0;
+  bool needs_previous_gradient = false;
+};
+Correction correction_at(const EstimatorOptions& options, std::uint64_t k);
+
 // Everything that changes from update to update; a restored copy goes on bit for bit.
 template <typename Real>
 struct EstimatorState {

@@ -71,6 +71,16 @@ TEST(Estimator, AsksForThePreviousGradientOnlyWhereItCounts) {
   }
 }
 
+TEST(Estimator, TellsItsFormulaToWhoeverKeepsDirectionsElsewhere) {
+  EXPECT_EQ(correction_at(kHarmonic, 1).keep, 0.0);
+  EXPECT_EQ(correction_at(kHarmonic, 4).keep, 0.75);
+  EXPECT_EQ(correction_at(Mu2Estimator{.beta = ConstantBeta{0.25}}, 7).keep, 0.75);
+  EXPECT_EQ(correction_at(MomentumEstimator{.b = 0.5}, 2).keep, 0.5);
+  EXPECT_EQ(correction_at(SgdEstimator{}, 2).keep, 0.0);
+  EXPECT_TRUE(correction_at(kHarmonic, 2).needs_previous_gradient);
+  EXPECT_FALSE(correction_at(MomentumEstimator{}, 2).needs_previous_gradient);
+}
+
 TEST(Estimator, RefusesAnUpdateThatIsNotFiniteAndStaysAsItWas) {
   auto estimator = Estimator<float>::make(kConstant, 2).value();
   const std::vector<float> fine = {1.0f, 2.0f};

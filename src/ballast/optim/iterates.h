@@ -5,6 +5,7 @@
 // read back when somebody asks. Iterates of doubles, for checks against the theory, are plain
 // vectors.
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
@@ -49,6 +50,7 @@ class Iterates<float> {
   void give_back(Iterate<float> iterate);
 
   const std::shared_ptr<const std::vector<float>>& host(const Iterate<float>& iterate) const;
+  void read(const Iterate<float>& iterate, std::span<float> to) const { iterate.vector->read(to); }
 
   // The direction as a vector of the backend, until the next call; copied only where the backend
   // cannot read it in its place.
@@ -88,6 +90,9 @@ class Iterates<double> {
   void give_back(const Iterate<double>&) {}
   const std::shared_ptr<const std::vector<double>>& host(const Iterate<double>& iterate) const {
     return iterate.host;
+  }
+  void read(const Iterate<double>& iterate, std::span<double> to) const {
+    std::ranges::copy(*iterate.host, to.begin());
   }
 
   std::span<const double> direction(std::span<const double> values) const;

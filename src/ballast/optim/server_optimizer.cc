@@ -65,6 +65,7 @@ class SgdServer final : public ServerOptimizer<Real> {
         w_(iterates_.make(std::move(start))) {}
 
   const Shared<Real>& model() const noexcept override { return iterates_.host(w_); }
+  void read(std::span<Real> to) const override { iterates_.read(w_, to); }
   std::uint64_t version() const noexcept override { return steps_; }
   OptimizerStateView<Real> view() const noexcept override {
     return {.steps = steps_, .w = *model(), .x = {}};
@@ -119,6 +120,7 @@ class Mu2Server final : public ServerOptimizer<Real> {
         x_(iterates_.make(std::move(start))) {}
 
   const Shared<Real>& model() const noexcept override { return iterates_.host(x_); }
+  void read(std::span<Real> to) const override { iterates_.read(x_, to); }
   std::uint64_t version() const noexcept override { return steps_; }
   OptimizerStateView<Real> view() const noexcept override {
     return {.steps = steps_, .w = *iterates_.host(w_), .x = *model()};

@@ -8,6 +8,7 @@
 //
 // Thread-safety: none; one thread owns an optimizer.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -50,6 +51,10 @@ class ServerOptimizer {
   // it, on any thread and for however long, keeps a copy of the pointer; never null.
   // Cost: none in host memory, where the step wrote it; from a device it is read back once.
   virtual const Model& model() const noexcept = 0;
+
+  // Copies x to memory of the host or, where the backend works on a device, of that device.
+  // Requires: room for as many values as the model has.
+  virtual void read(std::span<Real> to) const { std::ranges::copy(*model(), to.begin()); }
 
   // Number of steps taken.
   virtual std::uint64_t version() const noexcept = 0;

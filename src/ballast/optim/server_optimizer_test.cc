@@ -266,7 +266,10 @@ TEST(ServerOptimizer, ReadsADevicesModelBackOnlyWhenAsked) {
     for (int t = 0; t < 5; ++t) ASSERT_TRUE(server->step(*direction));
     EXPECT_EQ(*model, held) << "later steps leave it alone";
     EXPECT_NE(*server->model(), held);
-    read += 2;
+    std::vector<float> copy(2);
+    server->read(copy);
+    EXPECT_EQ(copy, *server->model());
+    read += 4;
   }
 }
 

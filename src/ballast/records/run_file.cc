@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "ballast/files/error_text.h"
 #include "ballast/files/text_file.h"
 
 namespace ballast::records {

@@ -26,6 +26,7 @@ namespace ballast::robust {
   RULE(Clip)                \
   RULE(Arc)                 \
   RULE(Nnm)                 \
+  RULE(Distinct)            \
   RULE(Bucketing)           \
   RULE(Unweighted)
 

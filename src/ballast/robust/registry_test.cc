@@ -55,6 +55,7 @@ constexpr Example kExamples[] = {
     {"clip(gm, 2)", "clip(gm, 2)"},
     {"arc(gm, 0.2)", "arc(gm, 0.2)"},
     {"nnm(cwmed, 0.2)", "nnm(cwmed, 0.2)"},
+    {"distinct(gm, 0.45)", "distinct(gm)"},
     {"bucketing(gm, 2)", "bucketing(gm, 2)"},
     {"bucketing(gm, size=2, seed=7)", "bucketing(gm, 2, seed=7)"},
     {"unweighted(ctma(nnm(gm, 0.1), 0.2))", "unweighted(ctma(nnm(gm, 0.1), 0.2))"},

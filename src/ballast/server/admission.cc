@@ -103,7 +103,8 @@ Verdict Admission::judge(const Update& update, std::uint64_t newest_version) con
   }
   const std::uint64_t staleness = newest_version - update.ticket.version;
   if (options_.staleness_max && staleness > *options_.staleness_max) return Verdict::kStale;
-  if (!kernels::all_finite(update.statistics) || !kernels::all_finite(update.values)) {
+  if (!kernels::all_finite(update.statistics) ||
+      (!update.is_checked && !kernels::all_finite(update.values))) {
     return Verdict::kNotFinite;
   }
   return Verdict::kAccepted;

@@ -375,5 +375,18 @@ TEST(Admission, AFreePlaceTakesNothing) {
             Verdict::kReplayed);
 }
 
+// Its values may lie in memory that only a device can read.
+TEST(Admission, ACheckedUpdateIsNotLookedAt) {
+  Admission admission = Admission::make({}, 1, {.dim = 2, .statistic_count = 0}).value();
+  const auto ticket = admission.issue(0, 0, true, Instant::zero());
+  const Values bad = {1.0f, NAN};
+  Update update{.worker = 0, .ticket = ticket.value(), .values = bad};
+  EXPECT_EQ(admission.judge(update, 0), Verdict::kNotFinite);
+  update.is_checked = true;
+  EXPECT_EQ(admission.judge(update, 0), Verdict::kAccepted);
+  update.values = std::span(bad).first(1);
+  EXPECT_EQ(admission.judge(update, 0), Verdict::kWrongShape);
+}
+
 }  // namespace
 }  // namespace ballast::server

@@ -27,7 +27,8 @@ ParameterServer::ParameterServer(const ServerOptions& options, ServerParts parts
       admission_(std::move(admission)),
       method_(std::move(parts.method)),
       optimizer_(std::move(parts.optimizer)),
-      statistics_(options.worker_count) {
+      statistics_(options.worker_count),
+      dim_(optimizer_->model()->size()) {
   publish();
 }
 
@@ -78,7 +79,8 @@ bool ParameterServer::step(const Answer& answer) {
 }
 
 void ParameterServer::publish() {
-  newest_ = {.version = optimizer_->version(), .values = optimizer_->model()};
+  newest_ = {.version = optimizer_->version(),
+             .values = options_.shows_models ? optimizer_->model() : nullptr};
 }
 
 std::optional<Assignment> ParameterServer::on_join(std::uint32_t worker, Memory memory,

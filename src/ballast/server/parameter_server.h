@@ -47,6 +47,10 @@ struct ServerOptions {
   std::size_t worker_count = 1;
   std::size_t statistic_count = 0;  // running statistics each update brings along
   Reply reply = Reply::kNewest;
+  // Whether snapshots hold the model's values. Without, a model on a device is not brought to the
+  // host with every step; read_model() copies it to where it is used. For callers that need no
+  // values from snapshots, and methods that do not either: that of the table.
+  bool shows_models = true;
   AdmissionOptions admission = {};
 };
 
@@ -125,7 +129,12 @@ class ParameterServer {
   std::span<const float> row(std::uint32_t worker) const { return method_->row(worker); }
 
   const Snapshot& model() const noexcept { return newest_; }
-  std::size_t dim() const noexcept { return newest_.values->size(); }
+  std::size_t dim() const noexcept { return dim_; }
+
+  // Copies the newest model to memory of the host, or of the device that the optimizer works on.
+  // Requires: room for dim() values.
+  void read_model(std::span<float> to) const { optimizer_->read(to); }
+
   const ServerOptions& options() const noexcept { return options_; }
   std::size_t worker_count() const noexcept { return options_.worker_count; }
   const Method& method() const noexcept { return *method_; }
@@ -172,6 +181,7 @@ class ParameterServer {
   std::uint64_t accepted_count_ = 0;
   std::uint64_t unknown_count_ = 0;
   std::uint64_t eviction_count_ = 0;
+  std::size_t dim_;
   Snapshot newest_;
 };
 

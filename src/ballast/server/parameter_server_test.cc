@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ballast/kernels/device_for_test.h"
 #include "ballast/robust/registry.h"
 #include "ballast/server/state.h"
 #include "ballast/server/table_method.h"
@@ -127,6 +128,33 @@ TEST(ParameterServer, StalenessCountsTheVersionsSinceTheModelWasGiven) {
   EXPECT_EQ(send(server, 0, {1.0f, 1.0f}).staleness, 0u);
   EXPECT_EQ(send(server, 1, {1.0f, 1.0f}).staleness, 2u);
   EXPECT_EQ(send(server, 0, {1.0f, 1.0f}).staleness, 1u);
+}
+
+// On a device a model that nobody asks for is not brought to the host.
+TEST(ParameterServer, ModelsMayStayWhereTheyAre) {
+  const auto device = std::make_shared<const kernels::DeviceBackend>();
+  auto method =
+      make_table_method({.worker_count = 2, .dim = 2}, robust::parse_rule("mean").value(), device);
+  auto optimizer = optim::make_sgd_server<float>({.eta = 1.0, .backend = device}, {0.0f, 0.0f});
+  ParameterServer server =
+      join_all(ParameterServer::make(
+                   {.worker_count = 2, .shows_models = false},
+                   {.method = std::move(method).value(), .optimizer = std::move(optimizer).value()})
+                   .value());
+  ParameterServer shown = make({.options = {.worker_count = 2}});
+  EXPECT_EQ(server.dim(), 2u);
+  const std::size_t before = device->traffic().values_read;
+  for (const Values& values : {Values{1.0f, 2.0f}, Values{-3.0f, 0.5f}}) {
+    for (const std::uint32_t worker : {0u, 1u}) {
+      const auto next = judge(server, worker, values).next.value();
+      EXPECT_EQ(next.model.version, judge(shown, worker, values).next.value().model.version);
+      EXPECT_EQ(next.model.values, nullptr);
+    }
+  }
+  EXPECT_EQ(device->traffic().values_read, before);
+  Values read(2);
+  server.read_model(read);
+  EXPECT_EQ(read, model(shown));
 }
 
 TEST(ParameterServer, ASnapshotNeverChanges) {

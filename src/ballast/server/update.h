@@ -21,7 +21,7 @@ using Instant = std::chrono::nanoseconds;
 // A model that nobody changes any more. Copies are cheap and may outlive the server.
 struct Snapshot {
   std::uint64_t version = 0;
-  std::shared_ptr<const std::vector<float>> values;
+  std::shared_ptr<const std::vector<float>> values;  // null: see ServerOptions::shows_models
 };
 
 // An update as it arrives. Borrowed; every field may be a lie.
@@ -33,6 +33,9 @@ struct Update {
   // Where the values lie, if the server may keep that memory: it leaves another buffer of the same
   // size there when it keeps it. Null: the values are copied.
   RowBuffer* memory = nullptr;
+  // The caller has seen that all values are finite. They are then not looked at here, and may lie
+  // in the memory of the device that the method's table is on.
+  bool is_checked = false;
 };
 
 // Accepted, or the first reason why not. A refused update changes nothing but its own tally.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ballast/files/error_text.h"
 #include "ballast/files/text_file.h"
 #include "ballast/identity/name.h"
 #include "ballast/identity/workers_file.h"

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPoll{50};
+constexpr milliseconds kBetweenLooks{50};
 constexpr milliseconds kStartMax{120'000};  // loading the data may take a while
 constexpr milliseconds kServerEndMax{60'000};
 constexpr milliseconds kWorkerEndMax{5'000};
@@ -102,7 +102,7 @@ class LocalCluster {
       if (server_->exit_code()) return server_failed();
       if (is_stopped()) return interrupted("stopped before the server was up");
       if (std::chrono::steady_clock::now() >= end) return io_error("the server does not start");
-      std::this_thread::sleep_for(kPoll);
+      std::this_thread::sleep_for(kBetweenLooks);
     }
     BALLAST_TRY(const std::string text, files::read_text(ports_file(), 100));
     return std::string(text.begin(), std::ranges::find(text, ' '));
@@ -132,7 +132,7 @@ class LocalCluster {
   void watch() {
     std::vector<bool> is_dead(workers_.size());
     while (!server_->exit_code() && !is_stopped()) {
-      std::this_thread::sleep_for(kPoll);
+      std::this_thread::sleep_for(kBetweenLooks);
       for (std::size_t i = 0; i < workers_.size(); ++i) {
         if (is_dead[i] || !workers_[i].exit_code() || server_->exit_code()) continue;
         is_dead[i] = true;

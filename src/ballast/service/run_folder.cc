@@ -8,6 +8,7 @@
 
 #include "ballast/assembly/model_file.h"
 #include "ballast/assembly/parts.h"
+#include "ballast/files/error_text.h"
 #include "ballast/files/text_file.h"
 #include "ballast/learn/registry.h"
 #include "ballast/store/inspect.h"

@@ -58,16 +58,15 @@ class Writer {
   // Nothing is written of an empty one.
   Status add(const server::NamedVectorView& vector) {
     if (vector.values.empty()) return {};
-    VectorEntry& entry = manifest_.vectors.emplace_back();
-    entry = {.name = vector.name,
-             .revision = vector.revision,
-             .value_count = vector.values.size(),
-             .file = {}};
-    if (link(entry)) return {};
-    BALLAST_TRY(entry.file, write_values(disk_, folder_ / file_name(entry.name), {vector.values}));
-    ++report_.files_written;
-    report_.bytes_written += entry.file.bytes;
-    return {};
+    if (link(enter(vector))) return {};
+    return write(vector.values);
+  }
+
+  // Writes it in any case: for a vector that has no revision of its own.
+  Status add_anew(const server::NamedVectorView& vector) {
+    if (vector.values.empty()) return {};
+    enter(vector);
+    return write(vector.values);
   }
 
   Status write_manifest() {
@@ -80,6 +79,22 @@ class Writer {
   }
 
  private:
+  VectorEntry& enter(const server::NamedVectorView& vector) {
+    return manifest_.vectors.emplace_back(VectorEntry{.name = vector.name,
+                                                      .revision = vector.revision,
+                                                      .value_count = vector.values.size(),
+                                                      .file = {}});
+  }
+
+  // The values of the last entry.
+  Status write(std::span<const float> values) {
+    VectorEntry& entry = manifest_.vectors.back();
+    BALLAST_TRY(entry.file, write_values(disk_, folder_ / file_name(entry.name), {values}));
+    ++report_.files_written;
+    report_.bytes_written += entry.file.bytes;
+    return {};
+  }
+
   // A file system without links, or a file with too many, is no reason to fail.
   bool link(VectorEntry& entry) {
     const VectorEntry* const known = source_ ? find_vector(*source_, entry.name) : nullptr;
@@ -110,7 +125,9 @@ Status write_vectors(Writer& writer, const server::ServerStateView& state) {
     BALLAST_TRY_STATUS(writer.add(
         {fmt::format("{}{}", kStatistics, i), state.senders[i].sequence, state.statistics[i]}));
   }
-  BALLAST_TRY_STATUS(writer.add({kLastStatistics, state.accepted_count, state.last_statistics}));
+  // A worker that goes changes these although no update has come.
+  BALLAST_TRY_STATUS(
+      writer.add_anew({kLastStatistics, state.accepted_count, state.last_statistics}));
   for (const server::NamedVectorView& vector : state.method_state.vectors) {
     BALLAST_TRY_STATUS(
         writer.add({fmt::format("{}{}", kMethod, vector.name), vector.revision, vector.values}));

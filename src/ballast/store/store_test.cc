@@ -88,6 +88,27 @@ TEST_F(StoreTest, VectorsThatDidNotChangeAreNotWrittenAgain) {
   EXPECT_EQ(store.save(server.state(), kRunNow).value().files_linked, vectors);
 }
 
+// They change when rows go, without an update that would give them a new number.
+TEST_F(StoreTest, TheStatisticsOfAPauseAreThoseOfTheNewestOne) {
+  auto server = make_run();
+  advance_to(server, 30);
+  for (std::uint32_t worker = 0; worker < kRunWorkers; ++worker) server.on_leave(worker);
+  {
+    Store store = create(server);
+    for (int turn = 0; turn < 2; ++turn) {
+      ASSERT_TRUE(store.save(server.state(), kRunNow).has_value());
+    }
+    server::ServerState state = copy(server.state());
+    ASSERT_EQ(state.last_statistics.size(), kRunStatistics);
+    state.last_statistics = {1.0f, 2.0f};
+    for (int turn = 0; turn < 2; ++turn) {
+      ASSERT_TRUE(store.save(state.view(), kRunNow).has_value());
+    }
+  }
+  const auto resumed = Store::resume(folder(), run_shape());
+  EXPECT_EQ(resumed->state.last_statistics, (std::vector{1.0f, 2.0f}));
+}
+
 TEST_F(StoreTest, TheTwoGenerationsShareNoFile) {
   auto server = make_run();
   Store store = create(server);

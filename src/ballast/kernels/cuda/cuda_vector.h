@@ -42,8 +42,11 @@ class CudaVector final : public Vector {
  private:
   void copy(float* to, const float* from) const {
     const Turn turn(device_->mutex());
-    check(cudaMemcpyAsync(to, from, size_ * sizeof(float), cudaMemcpyDefault, device_->stream()),
-          "copy a vector");
+    // One that was borrowed is read into itself: by callers that do not know that it could be.
+    if (to != from) {
+      check(cudaMemcpyAsync(to, from, size_ * sizeof(float), cudaMemcpyDefault, device_->stream()),
+            "copy a vector");
+    }
     device_->finish();
   }
 

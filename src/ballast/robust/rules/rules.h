@@ -224,6 +224,18 @@ RulePointer make_arc(RulePointer base, double lambda);
 // Requires: 0 <= lambda < 1/2.
 RulePointer make_nnm(RulePointer base, double lambda);
 
+// distinct(BASE, RATIO): BASE where rows that agree better than independent rows can share one
+// weight. The rule is ours.
+//
+// The scale S of the table is the median over the rows i of the median over the rows j of
+// |x_i - x_j|, by weight, the row itself included (the estimator S_n of Rousseeuw and Croux 1993).
+// The near rows of i are i itself and those at a distance below RATIO * S, and its weight becomes
+// s_i max s_j / sum s_j, both over its near rows: rows that coincide weigh together what the
+// heaviest of them weighs alone. Where all rows are distinct the result is that of BASE.
+//
+// Requires: 0 <= ratio < 1/2, so that no row is near to two that are S apart.
+RulePointer make_distinct(RulePointer base, double ratio = 0.45);
+
 // bucketing(BASE, S): random buckets of S rows, then BASE (Karimireddy et al. 2022), in weighted
 // form.
 //
