@@ -1,16 +1,27 @@
 #!/usr/bin/env python3
-"""Plain PyTorch code for the same rules on the same device, as a peer of gpu_bench.
+"""Other code for the same rules on the same device, as a peer of gpu_bench.
 
 Usage: bench/gpu_peers.py ROWSxDIM...
 
+Plain PyTorch as one would write the rules with it, what the paper's authors published (written
+anew after what their code does), and ByzFL's and ByzPy's own functions where these packages are
+found. Of those only the modules of the rules are loaded, so that copies of the packages on
+PYTHONPATH do on a machine that has PyTorch and NumPy alone.
+
 One JSON object per line; the median of several calls, timed by the device's events. The rows are
-normal and lie in the device's memory, row i (from 1) has the weight 100 i + 1.
+normal and lie in the device's memory, row i (from 1) has the weight 100 i + 1; ByzFL and ByzPy know
+no weights.
 """
 
+import importlib
+import importlib.util
 import json
 import sys
+import types
 
 import torch
+
+LONG_MS = 2000  # a call that takes so long is measured once
 
 
 def weighted_median(rows, weights):
@@ -39,7 +50,23 @@ def trimmed_around(rows, weights, anchor, trimmed):
     return (kept[:, None] * rows[order]).sum(0) / keep
 
 
-def peers():
+def published_median(rows, weights):
+    """As the authors publish it: normalised weights, of which the sum must exceed one half."""
+    values, order = torch.sort(rows, dim=0)
+    exceeds = torch.cumsum((weights / weights.sum())[order], dim=0) > 0.5
+    return torch.gather(values, 0, exceeds.int().argmax(dim=0, keepdim=True))[0]
+
+
+def published_geometric_median(rows, weights):
+    """As the authors publish it: three steps of Weiszfeld's iteration from the origin."""
+    shares, point = weights / weights.sum(), torch.zeros_like(rows[0])
+    for _ in range(3):
+        factors = shares / torch.linalg.vector_norm(rows - point, dim=1)
+        point = (factors[:, None] * rows).sum(0) / factors.sum()
+    return point
+
+
+def plain_peers():
     return {
         "mean": lambda rows, weights: (weights[:, None] * rows).sum(0) / weights.sum(),
         "mean by matrix product": lambda rows, weights: weights @ rows / weights.sum(),
@@ -48,7 +75,63 @@ def peers():
         "geometric median, 8 steps": lambda rows, weights: weiszfeld(rows, weights, 8),
         "geometric median, 8 steps, then ctma": lambda rows, weights: trimmed_around(
             rows, weights, weiszfeld(rows, weights, 8), 0.4),
+        "authors' weighted median": published_median,
+        "authors' geometric median, 3 steps": published_geometric_median,
     }
+
+
+def import_part(package, module):
+    """A module of a package without what the package itself imports, such as plots and data."""
+    if package not in sys.modules:
+        spec = importlib.util.find_spec(package)
+        if spec is None:
+            raise ImportError(f"{package} is not installed")
+        shell = types.ModuleType(package)
+        shell.__path__ = list(spec.submodule_search_locations)
+        sys.modules[package] = shell
+    return importlib.import_module(f"{package}.{module}")
+
+
+def stand_in_for_scipy():
+    """ByzFL asks SciPy for distances of NumPy arrays, which are not measured here."""
+    if importlib.util.find_spec("scipy") is None:
+        for name in ("scipy", "scipy.spatial", "scipy.spatial.distance"):
+            sys.modules.setdefault(name, types.ModuleType(name))
+        sys.modules["scipy.spatial"].distance = sys.modules["scipy.spatial.distance"]
+
+
+def byzfl_peers(count):
+    stand_in_for_scipy()
+    rules = import_part("byzfl", "aggregators.aggregators")
+    made = {
+        "ByzFL Median": rules.Median(),
+        f"ByzFL TrMean({count // 5})": rules.TrMean(f=count // 5),
+        "ByzFL GeometricMedian, 3 steps": rules.GeometricMedian(),
+    }
+    return {name: lambda rows, weights, rule=rule: rule(rows) for name, rule in made.items()}
+
+
+def byzpy_peers(count):
+    by_column = import_part("byzpy", "aggregators.coordinate_wise")
+    by_row = import_part("byzpy", "aggregators.geometric_wise")
+    made = {
+        "ByzPy CoordinateWiseMedian": by_column.CoordinateWiseMedian(),
+        f"ByzPy CoordinateWiseTrimmedMean({count // 5})": by_column.CoordinateWiseTrimmedMean(
+            f=count // 5),
+        "ByzPy GeometricMedian": by_row.GeometricMedian(),
+    }
+    return {name: lambda rows, weights, rule=rule: rule.aggregate(list(rows))
+            for name, rule in made.items()}
+
+
+def all_peers(count):
+    peers = plain_peers()
+    for package, make in (("byzfl", byzfl_peers), ("byzpy", byzpy_peers)):
+        try:
+            peers |= make(count)
+        except Exception as error:  # whatever such a package does when it is loaded
+            print(f"gpu_peers: without {package}: {error!r}", file=sys.stderr)
+    return peers
 
 
 def time_ms(call, calls):
@@ -60,6 +143,8 @@ def time_ms(call, calls):
         end.record()
         torch.cuda.synchronize()
         times.append(begin.elapsed_time(end))
+        if times[-1] > LONG_MS:
+            return times[-1]
     return sorted(times[2:])[calls // 2]
 
 
@@ -71,7 +156,7 @@ def main():
         for row in rows:
             row.normal_()
         weights = 100.0 * torch.arange(1, count + 1, device="cuda") + 1
-        for name, peer in peers().items():
+        for name, peer in all_peers(count).items():
             try:
                 ms = time_ms(lambda: peer(rows, weights), 5 if count * dim > 10**8 else 11)
             except torch.cuda.OutOfMemoryError:

@@ -17,10 +17,12 @@
 
 #ifdef __CUDACC__
 #define BALLAST_COLUMN __host__ __device__ __forceinline__
+#define BALLAST_ANY_SIDE _Pragma("nv_exec_check_disable")  // calls what is of one side only
 #define BALLAST_UNROLL _Pragma("unroll")
 #define BALLAST_UNROLL_SOME _Pragma("unroll 8")  // enough loads on their way at once
 #else
 #define BALLAST_COLUMN inline
+#define BALLAST_ANY_SIDE
 #define BALLAST_UNROLL
 #define BALLAST_UNROLL_SOME
 #endif
@@ -92,28 +94,36 @@ BALLAST_COLUMN Standing<Sum> standing_of(const Column& column, const WeightOf& w
   return s;
 }
 
-// Floats as whole numbers in the same order; both zeros are one number.
+// Floats as whole numbers in the same order; both zeros are one number, and there are no gaps.
 BALLAST_COLUMN std::uint32_t ordered_key(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value + 0.0f);
-  return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
+  return bits >> 31 != 0 ? 0u - (bits ^ 0x80000000u) + 0x80000000u : bits | 0x80000000u;
 }
 BALLAST_COLUMN float value_of_key(std::uint32_t key) {
-  return std::bit_cast<float>(key >> 31 != 0 ? key ^ 0x80000000u : ~key);
+  return std::bit_cast<float>(key >> 31 != 0 ? key ^ 0x80000000u : 0u - key);
+}
+
+// The weight of the rows whose key is below the pivot.
+template <typename Sum, typename Column, typename WeightOf>
+BALLAST_COLUMN Sum weight_below(const Column& column, const WeightOf& weight, unsigned count,
+                                std::uint32_t pivot) {
+  Sum sum = 0;
+  BALLAST_UNROLL_SOME
+  for (unsigned i = 0; i < count; ++i) {
+    sum += ordered_key(column(i)) < pivot ? static_cast<Sum>(weight(i)) : 0;
+  }
+  return sum;
 }
 
 // The smallest value up to which the rows weigh at least `threshold`, by bisecting its bits: 32
 // counts, whatever the values are. Requires: 1 <= threshold <= the total.
-template <typename Sum, typename Column, typename WeightOf>
-BALLAST_COLUMN Standing<Sum> quantile(const Column& column, const WeightOf& weight, unsigned count,
-                                      Sum total, Sum threshold) {
+BALLAST_ANY_SIDE
+template <typename Sum, typename WeightBelow>
+BALLAST_COLUMN Standing<Sum> quantile(Sum total, Sum threshold, const WeightBelow& weight_below) {
   std::uint32_t key = 0;
   Sum below = 0, through = total;
   for (std::uint32_t bit = 0x80000000u; bit != 0; bit >>= 1) {
-    Sum sum = 0;
-    BALLAST_UNROLL_SOME
-    for (unsigned i = 0; i < count; ++i) {
-      sum += ordered_key(column(i)) < (key | bit) ? static_cast<Sum>(weight(i)) : 0;
-    }
+    const Sum sum = weight_below(key | bit);
     if (sum < threshold) {
       key |= bit;
       below = sum;
@@ -123,32 +133,87 @@ BALLAST_COLUMN Standing<Sum> quantile(const Column& column, const WeightOf& weig
   }
   return {value_of_key(key), below, through - below};
 }
+template <typename Sum, typename Column, typename WeightOf>
+BALLAST_COLUMN Standing<Sum> quantile(const Column& column, const WeightOf& weight, unsigned count,
+                                      Sum total, Sum threshold) {
+  return quantile(total, threshold, [&](std::uint32_t pivot) {
+    return weight_below<Sum>(column, weight, count, pivot);
+  });
+}
+
+// How a search looks at a column: here all rows, one after the other.
+template <typename Sum, typename Column, typename WeightOf>
+struct ColumnSteps {
+  const Column& column;
+  const WeightOf& weight;
+  unsigned count;
+  BALLAST_COLUMN Standing<Sum> next_above(const Standing<Sum>& from) const {
+    return cuda::next_above(column, weight, count, from);
+  }
+  BALLAST_COLUMN Standing<Sum> next_below(const Standing<Sum>& from) const {
+    return cuda::next_below(column, weight, count, from);
+  }
+  BALLAST_COLUMN Standing<Sum> quantile(Sum total, Sum threshold) const {
+    return cuda::quantile(column, weight, count, total, threshold);
+  }
+};
 
 // Moves from any value to the one that the median is at, or begins at, value by value; after a few
 // steps by bisection, so that no input takes more than a fixed number of counts.
-template <typename Sum, typename Column, typename WeightOf>
-BALLAST_COLUMN Standing<Sum> search(const Column& column, const WeightOf& weight, unsigned count,
-                                    Sum total, Standing<Sum> from) {
+BALLAST_ANY_SIDE
+template <typename Sum, typename Steps>
+BALLAST_COLUMN Standing<Sum> search(const Steps& steps, Sum total, Standing<Sum> from) {
   constexpr int kStepsMax = 8;
   for (int step = 0; step < kStepsMax; ++step) {
     const Side where = side(from, total);
     if (where == Side::kHere || where == Side::kBetween) return from;
-    from = where == Side::kAbove ? next_above(column, weight, count, from)
-                                 : next_below(column, weight, count, from);
+    from = where == Side::kAbove ? steps.next_above(from) : steps.next_below(from);
   }
   const Side where = side(from, total);
   if (where == Side::kHere || where == Side::kBetween) return from;
-  return quantile(column, weight, count, total, static_cast<Sum>((total + 1) / 2));
+  return steps.quantile(total, static_cast<Sum>((total + 1) / 2));
+}
+template <typename Sum, typename Column, typename WeightOf>
+BALLAST_COLUMN Standing<Sum> search(const Column& column, const WeightOf& weight, unsigned count,
+                                    Sum total, const Standing<Sum>& from) {
+  return search(ColumnSteps<Sum, Column, WeightOf>{column, weight, count}, total, from);
 }
 
 // The median of a column whose search ended at `s`, as the definition rounds it. Never -0.
+BALLAST_ANY_SIDE
+template <typename Sum, typename Steps>
+BALLAST_COLUMN float median_at(const Steps& steps, Sum total, const Standing<Sum>& s) {
+  if (side(s, total) != Side::kBetween) return s.value + 0.0f;
+  const float above = steps.next_above(s).value;
+  return static_cast<float>((static_cast<double>(s.value) + static_cast<double>(above)) / 2.0) +
+         0.0f;
+}
 template <typename Sum, typename Column, typename WeightOf>
 BALLAST_COLUMN float median_at(const Column& column, const WeightOf& weight, unsigned count,
                                Sum total, const Standing<Sum>& s) {
-  if (side(s, total) != Side::kBetween) return s.value + 0.0f;
-  const float above = next_above(column, weight, count, s).value;
-  return static_cast<float>((static_cast<double>(s.value) + static_cast<double>(above)) / 2.0) +
-         0.0f;
+  return median_at(ColumnSteps<Sum, Column, WeightOf>{column, weight, count}, total, s);
+}
+
+// ---- a column whose rows are shared out: what is found in two shares makes what is found in both
+
+// Of two answers of next_above().
+template <typename Sum>
+BALLAST_COLUMN Standing<Sum> nearer_above(const Standing<Sum>& a, const Standing<Sum>& b) {
+  if (a.value == b.value) return {a.value, a.below, a.at + b.at};
+  return a.value < b.value ? a : b;
+}
+
+// Of two answers of next_below() from the same standing, whose `below` counts from there.
+template <typename Sum>
+BALLAST_COLUMN Standing<Sum> nearer_below(const Standing<Sum>& a, const Standing<Sum>& b) {
+  if (a.value == b.value) return {a.value, a.below - b.at, a.at + b.at};
+  return a.value > b.value ? a : b;
+}
+
+// Of two answers of standing_of().
+template <typename Sum>
+BALLAST_COLUMN Standing<Sum> both(const Standing<Sum>& a, const Standing<Sum>& b) {
+  return {a.value, a.below + b.below, a.at + b.at};
 }
 
 // ---- one row replaced

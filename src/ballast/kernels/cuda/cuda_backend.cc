@@ -35,6 +35,28 @@ float* place(Vector& vector, std::size_t size) {
   return on_device<CudaVector>(vector).data();
 }
 
+// Where the products of a block belong: the row and the column of its first.
+struct Corner {
+  std::size_t top, left;
+};
+
+// Copies the tiles of a block from the diagonal on to their places, and mirrored.
+void unpack_block(const double* block, std::size_t side, const Corner& corner, std::size_t m,
+                  std::span<double> products) {
+  constexpr std::size_t kTile = kTileSide;
+  const double* tile = block;
+  for (std::size_t top = corner.top; top < corner.top + side; top += kTile) {
+    for (std::size_t left = corner.left; left < corner.left + side; left += kTile) {
+      for (std::size_t i = top; top <= left && i < std::min(m, top + kTile); ++i) {
+        for (std::size_t j = left; j < std::min(m, left + kTile); ++j) {
+          products[i * m + j] = products[j * m + i] = tile[(i - top) * kTile + (j - left)];
+        }
+      }
+      tile += kTile * kTile;
+    }
+  }
+}
+
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(DevicePointer device) : device_(std::move(device)) {}
@@ -155,31 +177,26 @@ class CudaBackend final : public Backend {
   DevicePointer device_;
 };
 
-// The products of all pairs, tiles by tiles as far as there is room for their partial sums.
+// The products of all pairs, as many blocks at once as there is room for their partial sums.
 void CudaBackend::all_products(const CudaTable& table, const float* centre,
                                std::span<double> products) const {
   const Rows rows = table.rows();
-  const unsigned m = rows.count, tiles = tile_count(m);
-  const std::size_t sums = pieces(rows.dim).count;
-  const std::span<double> facts = device_->facts(std::size_t{tiles} * kTilePairs);
-  double* const partial = device_->partial(kTilePairs * sums);
-  const auto at_once = static_cast<unsigned>(
-      std::min<std::size_t>(tiles, table.partial_room() / (kTilePairs * sums)));
-  for (unsigned first = 0; first < tiles; first += at_once) {
-    products_of_tiles(rows, centre, first, std::min(at_once, tiles - first), partial,
-                      facts.data() + std::size_t{first} * kTilePairs, device_->stream());
+  const unsigned m = rows.count, all = block_count(m);
+  ProductBlocks blocks = table.product_blocks();
+  const std::size_t of_block = std::size_t{blocks.side} * blocks.side;
+  const std::span<double> facts = device_->facts(all * of_block);
+  double* const partial = device_->partial(blocks.count * of_block * blocks.parts);
+  for (const unsigned at_once = blocks.count; blocks.first < all; blocks.first += at_once) {
+    blocks.count = std::min(at_once, all - blocks.first);
+    products_of_blocks(rows, centre, blocks, partial, facts.data() + blocks.first * of_block,
+                       device_->stream());
   }
   check(cudaGetLastError(), "multiply rows");
   device_->finish();
-  const unsigned groups = (m + kTileRows - 1) / kTileRows;
-  const double* tile = facts.data();
-  for (unsigned left = 0; left < groups; ++left) {
-    for (unsigned right = left; right < groups; ++right, tile += kTilePairs) {
-      for (unsigned pair = 0; pair < kTilePairs; ++pair) {
-        const std::size_t i = left * kTileRows + pair / kTileRows;
-        const std::size_t j = right * kTileRows + pair % kTileRows;
-        if (i < m && j < m) products[i * m + j] = products[j * m + i] = tile[pair];
-      }
+  const double* block = facts.data();
+  for (std::size_t top = 0; top < m; top += blocks.side) {
+    for (std::size_t left = top; left < m; left += blocks.side, block += of_block) {
+      unpack_block(block, blocks.side, {top, left}, m, products);
     }
   }
 }
@@ -205,15 +222,19 @@ void CudaBackend::combine(const Table& table, std::span<const double> coefficien
   const Turn turn(device_->mutex());
   const CudaTable& ours = in(table);
   float* const to = place(out, table.dim());
-  Terms terms;
-  terms.count = 0;
-  for (std::size_t k = 0; k < coefficients.size(); ++k) {
-    if (coefficients[k] == 0.0) continue;
-    if (terms.count == kTermsMax) return launch_mix(ours, coefficients, ours.place_of(to));
-    terms.row[terms.count] = ours.row(k);
-    terms.coefficient[terms.count++] = coefficients[k];
+  const auto used = std::ranges::count_if(coefficients, [](double c) { return c != 0.0; });
+  if (used > static_cast<std::ptrdiff_t>(kTermsMax)) {
+    cuda::combine(ours.terms(coefficients), table.dim(), to, device_->stream());
+  } else {
+    Terms terms;
+    terms.count = 0;
+    for (std::size_t k = 0; k < coefficients.size(); ++k) {
+      if (coefficients[k] == 0.0) continue;
+      terms.row[terms.count] = ours.row(k);
+      terms.coefficient[terms.count++] = coefficients[k];
+    }
+    cuda::combine(terms, table.dim(), to, device_->stream());
   }
-  cuda::combine(terms, table.dim(), to, device_->stream());
   check(cudaGetLastError(), "combine rows");
 }
 

@@ -13,53 +13,53 @@ namespace ballast::kernels::cuda {
 // What calls on the table will need, so that they take no memory.
 void CudaTable::make_room(std::size_t row_count) {
   constexpr std::size_t kPartialMax = std::size_t{1} << 23;  // 64 MiB
-  const std::size_t sums = pieces(dim_).count;
-  const std::size_t tiles = tile_count(static_cast<unsigned>(row_count)) * std::size_t{kTilePairs};
-  partial_room_ =
-      std::max({row_count * sums, kTilePairs * sums, std::min(tiles * sums, kPartialMax)});
-  device_->partial(partial_room_);
-  device_->facts(tiles);
+  const unsigned pieces = cuda::pieces(dim_).count;
+  const auto m = static_cast<unsigned>(row_count);
+  product_blocks_ = {.side = block_side(m), .first = 0, .count = block_count(m), .parts = pieces};
+  const std::size_t of_block = std::size_t{product_blocks_.side} * product_blocks_.side;
+  if (product_blocks_.count * of_block * pieces > kPartialMax) {
+    product_blocks_.parts = std::min(pieces, kStrands);
+    product_blocks_.count = static_cast<unsigned>(std::min<std::size_t>(
+        product_blocks_.count, kPartialMax / (of_block * product_blocks_.parts)));
+  }
+  device_->partial(
+      std::max(row_count * pieces, product_blocks_.count * of_block * product_blocks_.parts));
+  device_->facts(block_count(m) * of_block);
   rows_on_device_.reserve(row_count);
   units_on_device_.reserve(row_count);
   coefficients_on_device_.reserve(row_count);
-  place_on_device_.reserve(1);
+  terms_on_device_.reserve(2 * row_count);
+  terms_.reserve(2 * row_count);
 }
 
-// Brings the incoming values into spare_, or refuses them.
+// Brings the incoming values into landing_, or refuses them.
 bool CudaTable::take(const Incoming& row) {
   BALLAST_CHECK(!is_borrowed_, "borrowed rows cannot be changed");
   BALLAST_CHECK(row.values.size() == dim_, "a row has the wrong size");
-  if (spare_.is_empty()) spare_ = DeviceArray<float>(dim_);
+  if (landing_.is_empty()) landing_ = DeviceArray<float>(dim_);
   const cudaStream_t stream = device_->stream();
-  bool is_finite = true;
-  if (is_on_device(row.values.data())) {
-    const auto copy = [&](std::uint32_t* is_bad) {
-      copy_finite(row.values.data(), dim_, spare_.data(), is_bad, stream);
-    };
-    if (row.is_checked) {
-      copy(device_->is_bad());
-    } else {
-      is_finite = device_->all_finite(copy);
-    }
-  } else {
-    check(cudaMemcpyAsync(spare_.data(), row.values.data(), row.values.size_bytes(),
-                          cudaMemcpyHostToDevice, stream),
-          "copy a row to the device");
-    is_finite = device_->all_finite([&](std::uint32_t* is_bad) {
-      if (!row.is_checked) check_finite(spare_.data(), dim_, is_bad, stream);
-    });
+  if (!is_on_device(row.values.data())) {
+    return device_->staging().copy(row.values, {landing_.data(), is_landing_free_, stream},
+                                   row.is_checked);
   }
-  if (!is_finite) changes_.forget_old_values();
-  return is_finite;
+  const auto copy = [&](std::uint32_t* is_bad) {
+    copy_finite(row.values.data(), dim_, landing_.data(), is_bad, stream);
+  };
+  if (!row.is_checked) return device_->all_finite(copy);
+  copy(device_->is_bad());
+  return true;
 }
 
-// As in host memory, the new values lie where the row replaced before lay, so that the old ones of
-// this row survive until the median has been brought up to date.
+// The old values of the row survive until the median has been brought up to date; what was kept so
+// before takes the next row, which comes from the host while the device works on what is queued
+// from here on.
 bool CudaTable::put(std::size_t index, const Incoming& row) {
   const Turn turn(device_->mutex());
   BALLAST_CHECK(index < row_count(), "there is no such row to replace");
   if (!take(row)) return false;
-  std::swap(own_[index], spare_);
+  std::swap(own_[index], landing_);
+  std::swap(landing_, spare_);
+  is_landing_free_.record(device_->stream());
   pointers_[index] = own_[index].data();
   changes_.note(index);
   return true;
@@ -72,8 +72,8 @@ bool CudaTable::insert(std::size_t index, const Incoming& row) {
   make_room(row_count() + 1);
   own_.reserve(own_.size() + 1);
   const auto place = static_cast<std::ptrdiff_t>(index);
-  pointers_.insert(pointers_.begin() + place, spare_.data());
-  own_.insert(own_.begin() + place, std::exchange(spare_, {}));
+  pointers_.insert(pointers_.begin() + place, landing_.data());
+  own_.insert(own_.begin() + place, std::exchange(landing_, {}));
   changes_.note_many();
   return true;
 }
@@ -97,6 +97,7 @@ void CudaTable::borrow(RowsView rows) {
   if (rows.dim() != dim_) own_.clear();
   dim_ = rows.dim();
   spare_ = {};
+  landing_ = {};
   is_borrowed_ = true;
   changes_.note_many();
   std::vector<const float*> pointers;
@@ -144,6 +145,9 @@ Rows CudaTable::rows(bool everywhere) const {
   Rows rows{};
   rows.count = static_cast<unsigned>(row_count());
   rows.dim = dim_;
+  rows.is_aligned = std::ranges::all_of(pointers_, [](const float* row) {
+    return reinterpret_cast<std::uintptr_t>(row) % (4 * sizeof(float)) == 0;
+  });
   if (rows.count <= kFewRows) std::ranges::copy(pointers_, rows.few);
   if (rows.count > kFewRows || everywhere) {
     static_assert(sizeof(const float*) == sizeof(std::uint64_t));
@@ -177,9 +181,19 @@ const double* CudaTable::coefficients(std::span<const double> values) const {
   return reinterpret_cast<const double*>(coefficients_on_device_.update(words, device_->stream()));
 }
 
-float* const* CudaTable::place_of(float* place) const {
-  const auto word = reinterpret_cast<std::uint64_t>(place);
-  return reinterpret_cast<float* const*>(place_on_device_.update({&word, 1}, device_->stream()));
+// First the rows, then their coefficients, in one list: they travel together.
+ManyTerms CudaTable::terms(std::span<const double> coefficients) const {
+  terms_.clear();
+  for (std::size_t k = 0; k < coefficients.size(); ++k) {
+    if (coefficients[k] != 0.0) terms_.push_back(std::bit_cast<std::uint64_t>(pointers_[k]));
+  }
+  const std::size_t count = terms_.size();
+  for (const double coefficient : coefficients) {
+    if (coefficient != 0.0) terms_.push_back(std::bit_cast<std::uint64_t>(coefficient));
+  }
+  const std::uint64_t* const words = terms_on_device_.update(terms_, device_->stream());
+  return {reinterpret_cast<const float* const*>(words),
+          reinterpret_cast<const double*>(words + count), static_cast<unsigned>(count)};
 }
 
 // Whether the standing of the last median can be brought up to date: exactly one row was replaced
@@ -221,9 +235,9 @@ void CudaTable::follow(const Weights& weights, const MedianPlaces& places) {
 // Looks at what the last following left, which is there unless nobody has waited for the device
 // since; then it is that of an earlier one, and the time may be longer but never the result wrong.
 void CudaTable::judge_following() noexcept {
-  // Above about this share of columns a sort is faster: an estimate from the times of sorts and of
-  // followings with many and with few columns searched (docs/performance.md).
-  constexpr double kSearchedShareMax = 0.08;
+  // Above about this share of columns to find all medians anew is faster: an estimate from the
+  // times of both with many and with few columns searched (docs/performance.md).
+  const double share_max = row_count() <= kFewRows ? 0.04 : 0.08;
   if (sampled_ == 0) return;
   std::size_t searched = 0;
   for (unsigned i = 0; i < kSampleMax; ++i) {
@@ -231,8 +245,7 @@ void CudaTable::judge_following() noexcept {
   }
   const double share = static_cast<double>(searched) / static_cast<double>(sampled_);
   sampled_ = 0;
-  // More rows than can be sorted take several times as long as any following.
-  const bool pays = share <= kSearchedShareMax || row_count() > kFewRows;
+  const bool pays = share <= share_max;
   sorts_between_ = pays ? kSortsBetweenMin : std::min(2 * sorts_between_, kSortsBetweenMax);
   sorts_left_ = pays ? 0 : sorts_between_;
 }

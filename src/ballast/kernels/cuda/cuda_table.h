@@ -44,11 +44,11 @@ class CudaTable final : public Table {
   const double* coefficients(std::span<const double> values) const;
   const float* row(std::size_t index) const noexcept { return pointers_[index]; }
 
-  // The list of one place, on the device.
-  float* const* place_of(float* place) const;
+  // The rows that have a coefficient.
+  ManyTerms terms(std::span<const double> coefficients) const;
 
-  // How many partial sums there is room for.
-  std::size_t partial_room() const noexcept { return partial_room_; }
+  // All products of pairs: how many blocks at once, in how many parts.
+  const ProductBlocks& product_blocks() const noexcept { return product_blocks_; }
 
   const CudaVector& follow_median(const Weights& weights);
 
@@ -65,7 +65,9 @@ class CudaTable final : public Table {
   std::size_t dim_;
   std::vector<DeviceArray<float>> own_;  // the rows, or the copies of borrowed ones
   std::vector<const float*> pointers_;   // the values of all rows
-  DeviceArray<float> spare_;             // takes the next row; holds what that replaced last was
+  DeviceArray<float> landing_;           // takes the next row
+  StreamMark is_landing_free_;           // when nothing queued uses it any more
+  DeviceArray<float> spare_;             // holds what the row replaced last was
   host::RowChanges changes_;             // since the median was asked for
 
   std::unique_ptr<CudaVector> median_;
@@ -81,8 +83,9 @@ class CudaTable final : public Table {
   unsigned sorts_left_ = 0;
   unsigned sorts_between_ = kSortsBetweenMin;
 
-  std::size_t partial_room_ = 0;
-  mutable Mirror rows_on_device_, units_on_device_, coefficients_on_device_, place_on_device_;
+  ProductBlocks product_blocks_{};
+  mutable Mirror rows_on_device_, units_on_device_, coefficients_on_device_, terms_on_device_;
+  mutable std::vector<std::uint64_t> terms_;
 };
 
 // The median of the rows, and where its standing goes if that is wanted.

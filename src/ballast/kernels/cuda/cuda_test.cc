@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <new>
 #include <numeric>
@@ -109,16 +110,19 @@ TEST_F(CudaTest, WorksOnTheStreamThatItIsGiven) {
 }
 
 TEST_F(CudaTest, FindsMediansOfManyRows) {
-  for (const std::size_t count : {33u, 47u, 64u, 65u, 257u, 1024u, 1700u, 2100u}) {
+  for (const std::size_t count :
+       {33u, 47u, 64u, 65u, 128u, 257u, 512u, 513u, 1024u, 1025u, 2048u, 2100u, 4096u, 4100u}) {
+    const auto table = backend_->make_table(45);
+    const auto out = backend_->make_vector(45);
     for (const Filling filling : kFillings) {
-      for (const Weighting weighting : {Weighting::kSmallCounts, Weighting::kFractions}) {
+      for (const Weighting weighting :
+           {Weighting::kEqual, Weighting::kSmallCounts, Weighting::kFractions}) {
         SCOPED_TRACE(testing::Message() << count << " rows, filling " << static_cast<int>(filling));
         TestTable rows = make_table(filling, count, 45, count);
         const Weights weights = *Weights::make(make_weights(weighting, count, count));
         std::vector<float> expected(45);
         plain_->weighted_median(rows.view(), weights, expected);
-        const auto table = own_rows(*backend_, rows);
-        const auto out = backend_->make_vector(45);
+        table->borrow(rows.view());
         backend_->weighted_median(*table, weights, *out);
         expect_same_bits(expected, values_of(*out));
         if (HasFatalFailure()) return;
@@ -128,16 +132,46 @@ TEST_F(CudaTest, FindsMediansOfManyRows) {
 }
 
 TEST_F(CudaTest, TrimsMeansOfManyRows) {
-  for (const std::size_t count : {40u, 64u, 100u, 1024u, 2100u}) {
+  for (const std::size_t count : {40u, 64u, 100u, 513u, 1024u, 2100u, 4100u}) {
     TestTable rows = make_table(Filling::kNormal, count, 45, count);
-    const Weights weights = *Weights::make(make_weights(Weighting::kSquares, count, count));
+    const Weighting weighting = count % 2 == 0 ? Weighting::kSquares : Weighting::kFractions;
+    const Weights weights = *Weights::make(make_weights(weighting, count, count));
     std::vector<float> expected(45);
     plain_->weighted_trimmed_mean(rows.view(), weights, 0.2, expected);
-    const auto table = own_rows(*backend_, rows);
+    const auto table = backend_->make_table(45);
     const auto out = backend_->make_vector(45);
+    table->borrow(rows.view());
     backend_->weighted_trimmed_mean(*table, weights, 0.2, *out);
     const std::vector<float> actual = values_of(*out);
     for (std::size_t j = 0; j < 45; ++j) ASSERT_NEAR(expected[j], actual[j], 1e-6);
+  }
+}
+
+// Rows that begin anywhere are read one value at a time, and multiplied to the same bits; so are
+// products that are made piece by piece and those made strand by strand.
+TEST_F(CudaTest, MultipliesRowsAtAnyAlignment) {
+  for (const auto& [count, dim] : {std::pair{9u, 70'001u}, {40u, 90'003u}, {70u, 140'000u}}) {
+    SCOPED_TRACE(testing::Message() << count << " x " << dim);
+    TestTable rows = make_table(Filling::kNormal, count, dim, 11);
+    const auto table = own_rows(*backend_, rows), borrowed = backend_->make_table(dim);
+    std::vector<const float*> pointers;
+    for (std::size_t i = 0; i < count; ++i) {
+      pointers.push_back(on_device(rows[i], i % 4).data());
+    }
+    borrowed->borrow({pointers, dim});
+    const auto centre = own_vector(*backend_, rows[1]);
+    for (const Vector* from :
+         {static_cast<const Vector*>(nullptr), static_cast<const Vector*>(centre.get())}) {
+      std::vector<double> own(count * count), other(count * count), row(count);
+      backend_->inner_products(*table, 0, count, from, own);
+      backend_->inner_products(*borrowed, 0, count, from, other);
+      EXPECT_EQ(own, other);
+      for (const std::size_t i : {std::size_t{0}, std::size_t{count - 1}}) {
+        backend_->inner_products(*borrowed, i, i + 1, from, row);
+        EXPECT_TRUE(std::equal(row.begin(), row.end(),
+                               own.begin() + static_cast<std::ptrdiff_t>(i * count)));
+      }
+    }
   }
 }
 
@@ -193,6 +227,40 @@ TEST_F(CudaTest, FollowsMediansOfLongAndOfManyRows) {
       if (HasFatalFailure()) return;
     }
   }
+}
+
+// Rows of several pieces of the ring, from memory that the device reads itself and from other,
+// while it is busy; some are refused for a value in their last piece, and the memory changes at
+// once.
+TEST_F(CudaTest, TakesRowsFromTheHostWhileItWorks) {
+  constexpr std::size_t kRows = 5, kDim = 700'001;
+  TestTable rows = make_table(Filling::kNormal, kRows, kDim, 12);
+  const auto table = own_rows(*backend_, rows);
+  void* memory = nullptr;
+  ASSERT_EQ(cudaHostAlloc(&memory, kDim * sizeof(float), cudaHostAllocDefault), cudaSuccess);
+  const std::span<float> pinned(static_cast<float*>(memory), kDim);
+  std::vector<float> plain(kDim), expected(kDim);
+  Rng rng(12);
+  for (int step = 0; step < 24; ++step) {
+    const std::size_t row = rng.below(kRows);
+    const std::span<float> from = step % 2 == 0 ? pinned : std::span(plain);
+    for (std::size_t j = 0; j < kDim; j += 7) rows[row][j] = static_cast<float>(rng.normal());
+    std::ranges::copy(rows[row], from.begin());
+    if (step % 3 == 0) {
+      from[kDim - 1] = NAN;
+      ASSERT_FALSE(table->put(row, {.values = from}));
+      from[kDim - 1] = rows[row][kDim - 1];
+    }
+    ASSERT_TRUE(table->put(row, {.values = from, .is_checked = step % 4 == 1}));
+    std::ranges::fill(from, 9.0f);
+    const Vector& median = backend_->follow_median(*table, Weights::equal(kRows));
+    if (step % 4 != 3) continue;
+    plain_->weighted_median(rows.view(), Weights::equal(kRows), expected);
+    expect_same_bits(expected, values_of(median));
+    expect_same_bits(rows[row], values_of(*table, row));
+    if (HasFatalFailure()) break;
+  }
+  cudaFreeHost(memory);
 }
 
 TEST_F(CudaTest, SaysThatItsMemoryIsAtAnEndAndGoesOn) {

@@ -87,12 +87,18 @@ Result<DevicePointer> Device::open() {
   }
   device->is_bad_ = static_cast<std::uint32_t*>(is_bad);
   device->stream_ = device->own_stream_;
+  try {
+    device->staging_ = std::make_unique<Staging>();
+  } catch (const OutOfDeviceMemory&) {
+    return no_device(cudaErrorMemoryAllocation);
+  }
   shared = device;
   return device;
 }
 
 // Errors no longer matter: at the end of a process the driver may be gone already.
 Device::~Device() {
+  staging_.reset();
   cudaStreamSynchronize(stream_);
   cudaFree(partial_);
   cudaFreeHost(facts_);
@@ -131,10 +137,18 @@ double* Device::partial(std::size_t count) {
   return partial_;
 }
 
-bool is_on_device(const void* pointer) {
+Place place_of(const void* pointer) {
   cudaPointerAttributes attributes{};
   check(cudaPointerGetAttributes(&attributes, pointer), "look at a pointer");
-  return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+  switch (attributes.type) {
+    case cudaMemoryTypeDevice:
+    case cudaMemoryTypeManaged:
+      return Place::kDevice;
+    case cudaMemoryTypeHost:
+      return Place::kPinned;
+    default:
+      return Place::kHost;
+  }
 }
 
 void Mirror::reserve(std::size_t size) {

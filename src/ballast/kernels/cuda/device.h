@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "ballast/base/error.h"
+#include "ballast/kernels/cuda/staging.h"
 
 namespace ballast::kernels::cuda {
 
@@ -73,6 +74,8 @@ class Device {
   // Room on the device for the partial sums of a call.
   double* partial(std::size_t count);
 
+  Staging& staging() noexcept { return *staging_; }
+
  private:
   Device() = default;
 
@@ -85,6 +88,7 @@ class Device {
   std::uint32_t* is_bad_ = nullptr;
   double* partial_ = nullptr;
   std::size_t partial_size_ = 0;
+  std::unique_ptr<Staging> staging_;
 };
 
 using DevicePointer = std::shared_ptr<Device>;
@@ -123,8 +127,10 @@ class SharedNumbers {
   std::unique_ptr<std::uint32_t, Free> memory_;
 };
 
-// Whether the pointer is one to memory of the device.
-bool is_on_device(const void* pointer);
+// Where a pointer points to.
+enum class Place { kHost, kPinned, kDevice };  // kPinned: the host's, which the device reads itself
+Place place_of(const void* pointer);
+inline bool is_on_device(const void* pointer) { return place_of(pointer) == Place::kDevice; }
 
 // An array of 8-byte words on the device that follows one on the host: what has changed since the
 // last time travels with a launch, so that nobody waits for a transfer.

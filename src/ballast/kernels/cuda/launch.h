@@ -4,8 +4,9 @@
 // computes.
 //
 // Sums over columns have one order, whatever the device and whichever rows are asked for together:
-// the columns are cut into pieces; in a piece lane l of a warp adds the columns l, l + 32, ... one
-// after the other, then the lanes are added as a tree, then the pieces in the same way.
+// the columns are cut into pieces, whose sums are made in the same way for one row and for all;
+// strand s adds the pieces s, s + 512, ... one after the other, and the strands are added as a
+// tree.
 
 #include <cuda_runtime_api.h>
 
@@ -24,6 +25,7 @@ struct Rows {
   const float* few[kFewRows];
   const float* const* many;  // null: few
   unsigned count;
+  bool is_aligned;  // all of them, so that four values can be read at once
   std::size_t dim;
   BALLAST_COLUMN const float* operator[](unsigned i) const {
     return many == nullptr ? few[i] : many[i];
@@ -88,17 +90,27 @@ void products_of_row(const Rows& rows, const float* row, const float* centre, do
 void squared_distances(const Rows& rows, const float* point, double* partial, double* distances,
                        cudaStream_t stream);
 
-// The products of all pairs of rows are made in tiles of 8 x 8 rows, from the diagonal to the
-// right; products[64 t + 8 a + b] is that of row a and row b of the t-th tile's two groups.
-inline constexpr unsigned kTileRows = 8;
-inline constexpr unsigned kTilePairs = kTileRows * kTileRows;
-BALLAST_COLUMN unsigned tile_count(unsigned rows) {
-  const unsigned groups = (rows + kTileRows - 1) / kTileRows;
-  return groups * (groups + 1) / 2;
+// The products of all pairs of rows are made in blocks of `side` rows by as many, numbered from the
+// diagonal to the right, row by row; a block is made of 8 x 8 tiles, row by row, and so is a tile.
+// Tiles left of the diagonal, and rows that there are not, hold anything.
+inline constexpr unsigned kStrands = 512;
+inline constexpr unsigned kSmallSide = 32, kLargeSide = 64, kTileSide = 8;
+struct ProductBlocks {
+  unsigned side;
+  unsigned first, count;  // of the blocks
+  unsigned parts;         // of the columns that are summed apart: all pieces, or kStrands
+};
+BALLAST_COLUMN unsigned block_side(unsigned rows) {
+  return rows <= kSmallSide ? kSmallSide : kLargeSide;
 }
-// The tiles [first, first + count) of all; `partial` holds count * 64 * pieces doubles.
-void products_of_tiles(const Rows& rows, const float* centre, unsigned first, unsigned count,
-                       double* partial, double* products, cudaStream_t stream);
+BALLAST_COLUMN unsigned block_count(unsigned rows) {
+  const unsigned across = (rows + block_side(rows) - 1) / block_side(rows);
+  return across * (across + 1) / 2;
+}
+// `partial` holds parts * count * side * side doubles. Requires: all pieces where the side is
+// small.
+void products_of_blocks(const Rows& rows, const float* centre, const ProductBlocks& blocks,
+                        double* partial, double* products, cudaStream_t stream);
 
 // ---- mixtures
 
@@ -109,6 +121,14 @@ struct Terms {
   unsigned count;
 };
 void combine(const Terms& terms, std::size_t dim, float* out, cudaStream_t stream);
+
+// The same for any number of terms, which lie in device memory.
+struct ManyTerms {
+  const float* const* row;
+  const double* coefficient;
+  unsigned count;
+};
+void combine(const ManyTerms& terms, std::size_t dim, float* out, cudaStream_t stream);
 
 // Requires: coefficients (out_count x rows.count) and the rows of `out` in device memory.
 void mix(const Rows& rows, const double* coefficients, unsigned out_count, float* const* out,

@@ -43,6 +43,49 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// More terms than travel with a launch: a block brings them in by pieces, for its columns.
+constexpr unsigned kTermsOfPiece = 128;
+__global__ void __launch_bounds__(kThreads)
+    combine_many_kernel(const ManyTerms terms, std::size_t dim, float* __restrict__ out) {
+  __shared__ const float* row_of[kTermsOfPiece];
+  __shared__ double coefficient_of[kTermsOfPiece];
+  const std::size_t first =
+      static_cast<std::size_t>(blockIdx.x) * kThreads * kColumns + threadIdx.x;
+  const bool is_whole = first - threadIdx.x + kColumns * kThreads <= dim;
+  double sum[kColumns] = {};
+  for (unsigned start = 0; start < terms.count; start += kTermsOfPiece) {
+    const unsigned count = min(kTermsOfPiece, terms.count - start);
+    __syncthreads();
+    if (threadIdx.x < count) {
+      row_of[threadIdx.x] = terms.row[start + threadIdx.x];
+      coefficient_of[threadIdx.x] = terms.coefficient[start + threadIdx.x];
+    }
+    __syncthreads();
+    if (is_whole) {
+#pragma unroll 4
+      for (unsigned k = 0; k < count; ++k) {
+        const float* __restrict__ row = row_of[k] + first;
+#pragma unroll
+        for (unsigned c = 0; c < kColumns; ++c) {
+          sum[c] = fma(coefficient_of[k], static_cast<double>(row[c * kThreads]), sum[c]);
+        }
+      }
+    } else {
+      for (unsigned k = 0; k < count; ++k) {
+#pragma unroll
+        for (unsigned c = 0; c < kColumns; ++c) {
+          const std::size_t j = first + c * kThreads;
+          if (j < dim) sum[c] = fma(coefficient_of[k], static_cast<double>(row_of[k][j]), sum[c]);
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (unsigned c = 0; c < kColumns; ++c) {
+    if (first + c * kThreads < dim) out[first + c * kThreads] = saturated(sum[c]);
+  }
+}
+
 // Outputs [8 y, 8 y + 8) of the y-th row of blocks.
 __global__ void __launch_bounds__(kThreads)
     mix_kernel(const __grid_constant__ Rows rows, const double* __restrict__ coefficients,
@@ -72,6 +115,12 @@ void combine(const Terms& terms, std::size_t dim, float* out, cudaStream_t strea
   constexpr std::size_t kOfBlock = kThreads * kColumns;
   const auto blocks = static_cast<unsigned>((dim + kOfBlock - 1) / kOfBlock);
   combine_kernel<<<blocks, kThreads, 0, stream>>>(terms, dim, out);
+}
+
+void combine(const ManyTerms& terms, std::size_t dim, float* out, cudaStream_t stream) {
+  constexpr std::size_t kOfBlock = kThreads * kColumns;
+  const auto blocks = static_cast<unsigned>((dim + kOfBlock - 1) / kOfBlock);
+  combine_many_kernel<<<blocks, kThreads, 0, stream>>>(terms, dim, out);
 }
 
 void mix(const Rows& rows, const double* coefficients, unsigned out_count, float* const* out,

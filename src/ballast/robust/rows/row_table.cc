@@ -207,6 +207,7 @@ Gram RowTable::gram(const kernels::Weights& weights) {
   refresh_products();
   const Gram gram(products_, m);
   const std::span<double> scratch = workspace_.take<double>(3 * m);
+  if (gram.is_surely_well_centred(weights, scratch)) return gram;
   const Gram::Core core = gram.core(weights, scratch);
   if (!gram.is_well_centred(core, weights, scratch)) {
     auto centre = backend_->make_vector(dim_);

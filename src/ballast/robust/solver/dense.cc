@@ -60,6 +60,8 @@ void multiply_symmetric(std::span<const double> matrix, std::span<const double> 
   std::ranges::fill(out, 0.0);
   std::size_t j = 0;
   for (; j + kAtOnce <= m; j += kAtOnce) {
+    const double* const v = vector.data() + j;
+    if (v[0] == 0.0 && v[1] == 0.0 && v[2] == 0.0 && v[3] == 0.0) continue;  // a row's own point
     add_rows(matrix.data() + j * m, vector.data() + j, m, out.data());
   }
   for (; j < m; ++j) add_row(matrix.data() + j * m, vector[j], m, out.data());

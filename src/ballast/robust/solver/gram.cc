@@ -7,6 +7,9 @@
 namespace ballast::robust {
 namespace {
 
+// Of squared lengths: double precision leaves about 1e-15 of them; 1e-6 keeps nine digits.
+constexpr double kRadiusRatioMin = 1e-6;
+
 // The smallest of the values up to which the rows hold at least half of the weight. Cost: O(m log
 // m).
 double weighted_median(std::span<const double> values, const kernels::Weights& weights,
@@ -37,17 +40,18 @@ double Gram::squared_norm(std::span<const double> v, std::span<double> along) co
 
 void Gram::squared_distances(std::span<const double> point,
                              std::span<double> distances) const noexcept {
-  squared_gains(point, distances);
+  squared_gains(point, distances, distances);
   for (std::size_t i = 0; i < row_count_; ++i) {
     distances[i] = std::max(0.0, product(i, i) + distances[i]);
   }
 }
 
-void Gram::squared_gains(std::span<const double> point, std::span<double> gains) const noexcept {
-  multiply(point, gains);
+void Gram::squared_gains(std::span<const double> point, std::span<double> along,
+                         std::span<double> gains) const noexcept {
+  multiply(point, along);
   double norm = 0.0;
-  for (std::size_t i = 0; i < row_count_; ++i) norm += point[i] * gains[i];
-  for (double& gain : gains) gain = -2.0 * gain + norm;
+  for (std::size_t i = 0; i < row_count_; ++i) norm += point[i] * along[i];
+  for (std::size_t i = 0; i < row_count_; ++i) gains[i] = -2.0 * along[i] + norm;
 }
 
 void Gram::objectives_of_rows(const kernels::Weights& weights, std::span<double> scratch,
@@ -92,10 +96,31 @@ Gram::Core Gram::core(const kernels::Weights& weights, std::span<double> scratch
   return best;
 }
 
+// Half of the weight within a radius of the core is within twice that of each row there; and rows
+// that hold more than half of the weight together have one of them there. So it is enough that none
+// of those has half of the weight within twice the least radius, and a little more for rounding.
+bool Gram::is_surely_well_centred(const kernels::Weights& weights,
+                                  std::span<double> scratch) const noexcept {
+  constexpr double kSquaredRatio = 4.01;
+  const std::span<double> norms = scratch.first(row_count_);
+  const std::span<double> distances = scratch.subspan(row_count_, row_count_);
+  for (std::size_t i = 0; i < row_count_; ++i) norms[i] = product(i, i);
+  const double norm = weighted_median(norms, weights, distances);
+  const double bound = kSquaredRatio * kRadiusRatioMin * norm;
+  std::uint64_t seen = 0;
+  for (std::size_t left = row_count_; 2 * seen <= weights.total(); --left) {
+    const std::size_t i = left - 1;
+    distances_from_row(row(i), norms, i, distances);
+    const std::uint64_t own = weights.units()[i];
+    const std::uint64_t near = weight_below(distances, weights.units(), bound);
+    if (2 * std::max(own, near) >= weights.total()) return false;
+    seen += own;
+  }
+  return true;
+}
+
 bool Gram::is_well_centred(const Core& core, const kernels::Weights& weights,
                            std::span<double> scratch) const noexcept {
-  // Double precision leaves about 1e-15 of the squared norms; 1e-6 of them keeps nine digits.
-  constexpr double kRadiusRatioMin = 1e-6;
   const std::span<double> norms = scratch.first(row_count_);
   for (std::size_t i = 0; i < row_count_; ++i) norms[i] = product(i, i);
   const double norm = weighted_median(norms, weights, scratch.subspan(row_count_));

@@ -45,7 +45,9 @@ class Gram {
 
   // gains[i] = |x_i - point|^2 - |x_i - centre|^2, which is accurate where x_i is so far away that
   // its distances from the point and from the centre round to the same number.
-  void squared_gains(std::span<const double> point, std::span<double> gains) const noexcept;
+  // Leaves in `along`, which may be `gains`, the product of each row with the point.
+  void squared_gains(std::span<const double> point, std::span<double> along,
+                     std::span<double> gains) const noexcept;
 
   // objectives[k] = sum_i p_i (|x_i - x_k| - |x_i - centre|), likewise, p being the shares.
   // Requires: scratch of row_count() doubles.
@@ -70,6 +72,10 @@ class Gram {
   // the distance of the bulk of the rows from the centre.
   bool is_well_centred(const Core& core, const kernels::Weights& weights,
                        std::span<double> scratch) const noexcept;
+
+  // True only if that holds, found without the core at a fraction of its cost. False says nothing.
+  bool is_surely_well_centred(const kernels::Weights& weights,
+                              std::span<double> scratch) const noexcept;
 
  private:
   std::span<const double> row(std::size_t i) const noexcept {

@@ -72,7 +72,7 @@ TEST(Gram, SeesGainsThatDistancesRoundAway) {
   const auto products = products_of({{3.0, 4.0}, {kFar, 0.0}}, {0.0, 0.0});
   const Gram gram(products, 2);
   std::vector<double> gains(2);
-  gram.squared_gains(Vector{1.0, 0.0}, gains);
+  gram.squared_gains(Vector{1.0, 0.0}, gains, gains);
   EXPECT_NEAR(gram.gain(1, gains[1]), -3.0, 1e-12);
   EXPECT_NEAR(gram.gain(0, gains[0]), -5.0, 1e-12);
 }
@@ -105,6 +105,41 @@ TEST(Gram, KnowsWhenItIsPoorlyCentred) {
     EXPECT_EQ(gram.is_well_centred(gram.core(weights, scratch), weights, scratch), is_well)
         << centre;
   }
+}
+
+// Two clusters at all distances from the centre, from tight to wide and with any share of the
+// weight: whoever is sure is right, and where the rows are as far apart as from the centre one is
+// sure.
+TEST(Gram, IsSurelyWellCentredOnlyWhereItIs) {
+  constexpr std::size_t kRows = 24;
+  Rng rng(5);
+  std::size_t sure = 0, well = 0;
+  std::vector<double> scratch(3 * kRows);
+  for (int trial = 0; trial < 2000; ++trial) {
+    const double offset = std::pow(10.0, rng.uniform() * 6.0 - 1.0);
+    const double width = std::pow(10.0, -3.0 * rng.uniform());
+    const std::size_t apart = rng.below(kRows);
+    Table rows;
+    Vector counts;
+    for (std::size_t i = 0; i < kRows; ++i) {
+      rows.push_back({offset + (i < apart ? width : 1.0) * rng.normal(), rng.normal() * width});
+      counts.push_back(1.0 + static_cast<double>(rng.below(trial % 3 == 0 ? 40 : 2)));
+    }
+    const auto products = products_of(rows, {0.0, 0.0});
+    const Gram gram(products, kRows);
+    const kernels::Weights weights = exact(counts);
+    const bool is_sure = gram.is_surely_well_centred(weights, scratch);
+    const bool is_well = gram.is_well_centred(gram.core(weights, scratch), weights, scratch);
+    ASSERT_TRUE(is_well || !is_sure) << "trial " << trial;
+    sure += is_sure ? 1 : 0;
+    well += is_well ? 1 : 0;
+  }
+  EXPECT_GT(sure, well * 3 / 4);
+  EXPECT_LT(well, 1900u) << "the trials show nothing";
+  EXPECT_GT(well, 300u);
+  const auto single = products_of({{1.0, 0.0}, {0.0, 1.0}}, {0.0, 0.0});
+  EXPECT_FALSE(Gram(single, 2).is_surely_well_centred(exact({3.0, 1.0}), scratch))
+      << "a row that holds half is left to the core";
 }
 
 TEST(ComputeGram, CentresRowsThatShareAnOffset) {

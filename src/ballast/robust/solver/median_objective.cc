@@ -45,7 +45,7 @@ MedianObjective::MedianObjective(const Gram& gram, const kernels::Weights& weigh
 
 void MedianObjective::look_from(std::span<const double> point) {
   std::copy(point.begin(), point.end(), point_.begin());
-  gram_.squared_gains(point, gains_);
+  gram_.squared_gains(point, along_, gains_);
   value_ = 0.0;
   for (std::size_t i = 0; i < gains_.size(); ++i) {
     const double squared_distance = gram_.product(i, i) + gains_[i];
@@ -100,9 +100,8 @@ void MedianObjective::weiszfeld_step(std::span<double> next) const noexcept {
   }
 }
 
-// What both ways need: <y, x_i>, |y|^2, all relative to the centre, and T^(1/2).
+// What both ways need besides what the look left: |y|^2, relative to the centre, and T^(1/2).
 void MedianObjective::find_roots() noexcept {
-  gram_.multiply(point_, along_);
   squared_norm_ = inner_product(point_, along_);
   for (std::size_t i = 0; i < roots_.size(); ++i) {
     roots_[i] = std::sqrt(pulls_[i] / distances_[i]);
