@@ -216,32 +216,27 @@ __device__ void write_sums(const double (&sums)[kLeft][kRight][2], bool adds,
   }
 }
 
-// One row with all: a warp takes four groups and a piece, and converts the row once for them. Every
-// row of the right group is that row; the first column of the products is taken.
-constexpr unsigned kGroupsOfRow = 4;
+// One row with all: a warp takes a group and a piece. Every row of the left group is that row.
 template <bool kIsCentred, bool kIsAligned>
 __global__ void __launch_bounds__(kWarpsMax* kLanes)
     product_row_kernel(const __grid_constant__ Rows rows, const float* __restrict__ row,
                        const float* __restrict__ centre, std::size_t piece_columns,
                        std::size_t width, double* partial) {
   const unsigned lane = threadIdx.x % kLanes;
-  const unsigned warp = blockIdx.y * (blockDim.x / kLanes) + threadIdx.x / kLanes;
-  const unsigned first = warp * kGroupsOfRow;
-  if (first * kGroup >= rows.count) return;
-  const float* left[kGroupsOfRow];
-  find_rows(rows, first, left);
-  const float* right[1] = {row};
+  const unsigned group = blockIdx.y * (blockDim.x / kLanes) + threadIdx.x / kLanes;
+  if (group * kGroup >= rows.count) return;
+  const float* left[1] = {row};
+  const float* right[1];
+  find_rows(rows, group, right);
   const std::size_t start = blockIdx.x * piece_columns;
   const std::size_t end = start + piece_columns < rows.dim ? start + piece_columns : rows.dim;
-  double sums[kGroupsOfRow][1][2];
-  multiply_piece<kGroupsOfRow, 1, false, kIsCentred, kIsAligned>(left, right, centre, start, end,
-                                                                 sums);
-  if (lane % 4 != 0) return;
-#pragma unroll
-  for (unsigned i = 0; i < kGroupsOfRow; ++i) {
-    const unsigned which = (first + i) * kGroup + lane / 4;
-    if (which < rows.count) partial[blockIdx.x * width + which] = sums[i][0][0];
-  }
+  double sums[1][1][2];
+  multiply_piece<1, 1, false, kIsCentred, kIsAligned>(left, right, centre, start, end, sums);
+  if (lane >= 4) return;
+  const unsigned which = group * kGroup + 2 * lane;
+  double* const place = partial + blockIdx.x * width + which;
+  if (which < rows.count) place[0] = sums[0][0][0];
+  if (which + 1 < rows.count) place[1] = sums[0][0][1];
 }
 
 // All pairs of few rows: a warp takes all of them and a piece.
@@ -344,17 +339,17 @@ void finish(const double* partial, unsigned part_count, std::size_t width, unsig
                                                                 sums);
 }
 
-// Blocks of warps that take so many rows each, for every piece.
+// Blocks of warps that take a group of rows each, for every piece.
 struct RowLaunch {
   Pieces cut;
   dim3 blocks;
   unsigned threads;
 };
-RowLaunch row_launch(const Rows& rows, unsigned rows_of_warp) {
+RowLaunch row_launch(const Rows& rows) {
   const Pieces cut = pieces(rows.dim);
-  const unsigned all = (rows.count + rows_of_warp - 1) / rows_of_warp;
-  const unsigned warps = all < kWarpsMax ? all : kWarpsMax;
-  return {cut, dim3(cut.count, (all + warps - 1) / warps), warps * kLanes};
+  const unsigned groups = (rows.count + kRowsOfWarp - 1) / kRowsOfWarp;
+  const unsigned warps = groups < kWarpsMax ? groups : kWarpsMax;
+  return {cut, dim3(cut.count, (groups + warps - 1) / warps), warps * kLanes};
 }
 
 // Calls run with whether there is a centre and whether rows are aligned, as constants.
@@ -388,7 +383,7 @@ Pieces pieces(std::size_t dim) {
 
 void products_of_row(const Rows& rows, const float* row, const float* centre, double* partial,
                      double* products, cudaStream_t stream) {
-  const RowLaunch launch = row_launch(rows, kGroupsOfRow * kGroup);
+  const RowLaunch launch = row_launch(rows);
   with_kind(centre != nullptr, rows.is_aligned, [&](auto is_centred, auto is_aligned) {
     product_row_kernel<is_centred(), is_aligned()><<<launch.blocks, launch.threads, 0, stream>>>(
         rows, row, centre, launch.cut.columns, rows.count, partial);
@@ -398,7 +393,7 @@ void products_of_row(const Rows& rows, const float* row, const float* centre, do
 
 void squared_distances(const Rows& rows, const float* point, double* partial, double* distances,
                        cudaStream_t stream) {
-  const RowLaunch launch = row_launch(rows, kRowsOfWarp);
+  const RowLaunch launch = row_launch(rows);
   auto* const kernel = point == nullptr ? row_kernel<Job::kNorms> : row_kernel<Job::kDistances>;
   kernel<<<launch.blocks, launch.threads, 0, stream>>>(rows, point, launch.cut.columns, rows.count,
                                                        partial);
