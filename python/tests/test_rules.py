@@ -19,6 +19,7 @@ EXPRESSIONS = {
     "krum": ["krum(0.2)"],
     "multikrum": ["multikrum(0.2)"],
     "mda": ["mda(0.2)"],
+    "distinct": ["distinct(ctma(gm, 0.4))", "distinct(cwmed, 0.3)"],
     "nnm": ["nnm(gm, 0.2)", "nnm(cwtm(0.2), 0.2)"],
     "bucketing": ["bucketing(cwmed, 2)", "bucketing(gm, 2, seed=7)"],
     "unweighted": ["unweighted(gm)"],

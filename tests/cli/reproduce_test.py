@@ -122,7 +122,7 @@ class ReproduceCommandTest(unittest.TestCase):
                            "figure 2: ", "ballast data get cifar10")
 
     def test_wrong_flags_are_refused(self):
-        for arguments, says in ((("--figure", "8"), "from 2 to 7, or all"),
+        for arguments, says in ((("--figure", "8"), "from 2 to 7, as in 5,6, or all"),
                                 (("--set", "shares=0.3"), "did you mean 'share'?"),
                                 (("--set", "share=0.3"), "every [[panel]] sets share"),
                                 (("--set", "updates=0"), "updates must be from 1"),
