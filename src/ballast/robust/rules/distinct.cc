@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "ballast/robust/rules/rule_item.h"
 #include "ballast/robust/rules/rules.h"
@@ -11,7 +10,6 @@ namespace ballast::robust {
 namespace {
 
 using kernels::Weights;
-using Units = std::span<const std::uint64_t>;
 
 // What the weights given add up to in units of those that are shared: fine enough for parts of
 // counts, and so few that kernels take 32 bits for each.
@@ -19,30 +17,17 @@ constexpr double kUnitsOfAll = 0x1p30;
 
 constexpr double kUsualRatio = 0.45;
 
-// The smallest value that half of the weight does not exceed. Sorts `order` by value.
-double lower_median(std::span<const double> values, Units units, std::uint64_t total,
-                    std::span<std::size_t> order) {
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, {}, [&](std::size_t i) { return values[i]; });
-  std::uint64_t reached = 0;
-  for (const std::size_t i : order) {
-    reached += units[i];
-    if (reached >= total - total / 2) return values[i];
-  }
-  return values[order.back()];
-}
-
 // The median over the rows of the median of their squared distances.
 double squared_scale(const Gram& gram, const Weights& weights, Workspace& workspace) {
   const std::size_t m = gram.row_count();
-  const auto order = workspace.take<std::size_t>(m);
   const auto distances = workspace.take<double>(m), medians = workspace.take<double>(m);
+  const auto scratch = workspace.take<double>(m);
   for (std::size_t i = 0; i < m; ++i) {
     for (std::size_t j = 0; j < m; ++j) distances[j] = gram.squared_distance(i, j);
     distances[i] = 0.0;
-    medians[i] = lower_median(distances, weights.units(), weights.total(), order);
+    medians[i] = weighted_median(distances, weights, scratch);
   }
-  return lower_median(medians, weights.units(), weights.total(), order);
+  return weighted_median(medians, weights, scratch);
 }
 
 class Distinct final : public Rule {

@@ -234,7 +234,7 @@ RulePointer make_nnm(RulePointer base, double lambda);
 // heaviest of them weighs alone. Where all rows are distinct the result is that of BASE.
 //
 // Requires: 0 <= ratio < 1/2, so that no row is near to two that are S apart.
-RulePointer make_distinct(RulePointer base, double ratio = 0.45);
+RulePointer make_distinct(RulePointer base, double ratio);
 
 // bucketing(BASE, S): random buckets of S rows, then BASE (Karimireddy et al. 2022), in weighted
 // form.

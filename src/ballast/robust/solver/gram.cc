@@ -10,8 +10,8 @@ namespace {
 // Of squared lengths: double precision leaves about 1e-15 of them; 1e-6 keeps nine digits.
 constexpr double kRadiusRatioMin = 1e-6;
 
-// The smallest of the values up to which the rows hold at least half of the weight. Cost: O(m log
-// m).
+}  // namespace
+
 double weighted_median(std::span<const double> values, const kernels::Weights& weights,
                        std::span<double> scratch) {
   const std::span<double> sorted = scratch.first(values.size());
@@ -28,8 +28,6 @@ double weighted_median(std::span<const double> values, const kernels::Weights& w
     return 2 * weight_through(pivot) < weights.total();
   });
 }
-
-}  // namespace
 
 double Gram::squared_norm(std::span<const double> v, std::span<double> along) const noexcept {
   multiply(v, along);

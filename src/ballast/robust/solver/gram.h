@@ -16,6 +16,11 @@
 
 namespace ballast::robust {
 
+// The smallest of the values up to which the rows hold at least half of the weight. Requires: a
+// value and a weight for each row, scratch of as many doubles. Cost: O(m log m).
+double weighted_median(std::span<const double> values, const kernels::Weights& weights,
+                       std::span<double> scratch);
+
 class Gram {
  public:
   // Requires: a symmetric matrix of row_count x row_count products.
