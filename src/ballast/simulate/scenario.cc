@@ -20,7 +20,16 @@ constexpr std::uint64_t kGapsMax[] = {80, 250, 800};  // events between two dist
 constexpr const char* kWeights[] = {"f-cap(1, 0.2)", "f-cap(1, 0.25)",
                                     "f-cap(1, 0.3)", "f-cap(2, 0.34)",
                                     "f-cap(2, 0.4)", "f-cap(1, 0.2) & f-cap(2, 0.35)"};
-constexpr const char* kRules[] = {"cwmed", "gm", "ctma(gm, 0.3)", "ctma(cwmed, 0.4)", "mean"};
+// Beside the rules of the paper: what a network is given by default, a rule that remembers its last
+// result, and one that draws random numbers.
+constexpr const char* kRules[] = {"cwmed",
+                                  "gm",
+                                  "ctma(gm, 0.3)",
+                                  "ctma(cwmed, 0.4)",
+                                  "mean",
+                                  "distinct(ctma(gm, 0.2))",
+                                  "cclip(previous, 1)",
+                                  "bucketing(cwmed, 2)"};
 
 template <typename List>
 auto pick(const List& list, Rng& rng) {
