@@ -134,5 +134,28 @@ TEST(Allocation, StopsOnceTheTableIsFull) {
   }
 }
 
+// The rule over one table, and another combined with what it found.
+TEST(Allocation, StopsWhereCoefficientsGoFromOneTableToAnother) {
+  for (const char* text : kRules) {
+    if (!rule(text)->has_coefficients()) continue;
+    SCOPED_TRACE(text);
+    RowTable judged(rule(text), kernels::make_cpu_backend(1), kRows, kDim);
+    RowTable combined(nullptr, kernels::make_cpu_backend(1), kRows, kDim);
+    auto rows = kernels::make_table(kernels::Filling::kNormal, 50, kDim, 2);
+    std::size_t step = 0;
+    const auto update = [&] {
+      for (RowTable* table : {&judged, &combined}) {
+        ASSERT_TRUE(table->put(step % kRows, rows[step % 50], 1.0));
+      }
+      combined.combine(judged.coefficients().value());
+      ++step;
+    };
+    for (std::size_t k = 0; k < 3 * kRows; ++k) update();
+    const std::size_t before = allocation_count;
+    for (std::size_t k = 0; k < 10 * kRows; ++k) update();
+    EXPECT_EQ(allocation_count - before, 0u);
+  }
+}
+
 }  // namespace
 }  // namespace ballast::robust

@@ -29,7 +29,7 @@ struct RowMeasure {
 
 class RowTable final : private Observed {
  public:
-  // Requires: rows_max >= 1, dim >= 1.
+  // A table without a rule only combines. Requires: rows_max >= 1, dim >= 1.
   RowTable(RulePointer rule, std::shared_ptr<const kernels::Backend> backend, std::size_t rows_max,
            std::size_t dim);
 
@@ -70,8 +70,9 @@ class RowTable final : private Observed {
   // Requires: dim values, or none.
   void set_centre(std::span<const float> centre);
 
-  // The last result where the rule begins from it (rules.h, previous), empty for other rules and
-  // before there is one: what later results depend on besides. In host memory, like row().
+  // The last result where the rule begins from it (rules.h, previous) or combine() made it, empty
+  // for other rules and before there is one: what later results depend on besides. In host memory,
+  // like row().
   std::span<const float> previous_result() const;
 
   // Requires: dim values, or none.
@@ -81,7 +82,22 @@ class RowTable final : private Observed {
   // until the table changes. An error if there are no rows, or more than the rule takes.
   Result<const kernels::Vector*> aggregate(std::uint64_t draw = 0);
 
-  // What the last aggregate() told; kept[i] belongs to the i-th existing row in order of number.
+  // The coefficients that the rule gives to the existing rows, in order of number, on the same
+  // conditions; valid until the table is asked again. Requires: rule().has_coefficients().
+  Result<std::span<const double>> coefficients(std::uint64_t draw = 0);
+
+  // The combination of the existing rows with these coefficients, which becomes the last result.
+  // Requires: as many coefficients as rows, at least one. Saturates as kernels::Backend does.
+  const kernels::Vector& combine(std::span<const double> coefficients);
+
+  // The last result, null before there is one; valid until the table changes.
+  const kernels::Vector* last_result() const noexcept { return newest_result_; }
+
+  // Copies an existing row to a vector of the table's backend, where that keeps vectors.
+  void copy_row(std::size_t row, kernels::Vector& out) const;
+
+  // What the last aggregate() or coefficients() told; kept[i] belongs to the i-th existing row in
+  // order of number.
   const Report& report() const noexcept { return report_; }
 
   // Of each existing row, in order of number. Changes nothing. Cost: two reads of the table.
@@ -111,6 +127,8 @@ class RowTable final : private Observed {
 
   std::size_t index_of(std::size_t row) const noexcept;
   Status check(std::size_t row, std::size_t size, double weight) const;
+  Status begin(std::uint64_t draw);
+  void finish_report();
   void renumber();
   void refresh_products();
 
@@ -125,11 +143,12 @@ class RowTable final : private Observed {
   std::unique_ptr<kernels::Vector> result_;
   const kernels::Vector* newest_result_ = nullptr;  // result_ or what the table keeps; null: none
   mutable std::vector<std::vector<float>> read_back_;  // by number, where rows lie on a device
-  bool needs_previous_ = false;                        // the rule has asked for it
+  bool needs_previous_ = false;  // the rule has asked for it, or combine() made it
   mutable std::vector<float> centre_read_back_;
   mutable std::vector<float> previous_read_back_;
   kernels::Weights weights_;
   Workspace workspace_;
+  std::vector<double> coefficients_;
   Report report_;
   std::uint64_t draw_ = 0;
 };

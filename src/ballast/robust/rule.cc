@@ -5,8 +5,8 @@
 namespace ballast::robust {
 
 void Rule::coefficients(Observed&, const kernels::Weights&, std::span<double>, Report&) const {
-  BALLAST_CHECK(is_combination(), "this rule has no coefficients");
-  BALLAST_CHECK(false, "a combination rule must override coefficients()");
+  BALLAST_CHECK(has_coefficients(), "this rule has no coefficients");
+  BALLAST_CHECK(false, "a rule that has coefficients must override coefficients()");
 }
 
 const kernels::Vector& Rule::aggregate(Observed& observed, const kernels::Weights& weights,

@@ -39,7 +39,11 @@ class Rule {
   // and weights alone: then coefficients() gives it without touching a coordinate.
   virtual bool is_combination() const noexcept = 0;
 
-  // Requires: is_combination(). The coefficients add up to 1.
+  // True if the result is a combination of the rows at all, its coefficients found by looking at
+  // coordinates if need be: then coefficients() gives it.
+  virtual bool has_coefficients() const noexcept { return is_combination(); }
+
+  // Requires: has_coefficients(). The coefficients add up to 1.
   virtual void coefficients(Observed& observed, const kernels::Weights& weights,
                             std::span<double> coefficients, Report& report) const;
 

@@ -155,9 +155,10 @@ void RowTable::renumber() {
   products_ = std::move(products);
 }
 
-Result<const kernels::Vector*> RowTable::aggregate(std::uint64_t draw) {
-  const IeeeArithmetic ieee;
+// What every question to the rule begins with.
+Status RowTable::begin(std::uint64_t draw) {
   if (filled_.empty()) return invalid_argument("the table has no rows yet");
+  BALLAST_CHECK(rule_ != nullptr, "a table without a rule only combines");
   BALLAST_TRY_STATUS(rule_->check_row_count(filled_.size()));
   workspace_.reset();
   const std::span<double> weights = workspace_.take<double>(filled_.size());
@@ -166,9 +167,44 @@ Result<const kernels::Vector*> RowTable::aggregate(std::uint64_t draw) {
   draw_ = draw;
   report_.kept.clear();
   report_.iterations = 0;
-  newest_result_ = &rule_->aggregate(*this, weights_, *result_, report_);
+  return {};
+}
+
+void RowTable::finish_report() {
   if (report_.kept.empty()) report_.kept.assign(filled_.size(), 1.0);
+}
+
+Result<const kernels::Vector*> RowTable::aggregate(std::uint64_t draw) {
+  const IeeeArithmetic ieee;
+  BALLAST_TRY_STATUS(begin(draw));
+  newest_result_ = &rule_->aggregate(*this, weights_, *result_, report_);
+  finish_report();
   return newest_result_;
+}
+
+Result<std::span<const double>> RowTable::coefficients(std::uint64_t draw) {
+  const IeeeArithmetic ieee;
+  BALLAST_TRY_STATUS(begin(draw));
+  coefficients_.resize(filled_.size());
+  rule_->coefficients(*this, weights_, coefficients_, report_);
+  finish_report();
+  // A rule that begins from its last result needs that, not the coefficients alone.
+  if (needs_previous_) combine(coefficients_);
+  return coefficients_;
+}
+
+const kernels::Vector& RowTable::combine(std::span<const double> coefficients) {
+  const IeeeArithmetic ieee;
+  BALLAST_CHECK(coefficients.size() == filled_.size() && !filled_.empty(),
+                "a combination needs a coefficient for each row");
+  backend_->combine(*table_, coefficients, *result_);
+  needs_previous_ = true;
+  return *(newest_result_ = result_.get());
+}
+
+void RowTable::copy_row(std::size_t row, kernels::Vector& out) const {
+  BALLAST_CHECK(has(row), "only a row that exists can be copied");
+  backend_->copy_row(*table_, index_of(row), out);
 }
 
 std::vector<RowMeasure> RowTable::measure() const {

@@ -466,6 +466,77 @@ TEST(RowTable, KeepsNoResultForRulesThatDoNotBeginFromIt) {
   EXPECT_TRUE(table.previous_result().empty());
 }
 
+// What aggregate() computes is the combination with what coefficients() tells, to the bit.
+TEST(RowTable, CombinesWithTheCoefficientsOfTheRule) {
+  constexpr std::size_t kRows = 7, kDim = 12;
+  for (const char* text : {"mean",
+                           "gm",
+                           "gm(iterations=3, start=zero)",
+                           "krum(0.2)",
+                           "multikrum(0.2)",
+                           "mda(0.3)",
+                           "smea(0.2)",
+                           "caf(0.2)",
+                           "dnc(0.2)",
+                           "dnc(0.2, 3, 5)",
+                           "cge(0.3)",
+                           "monna(0.3)",
+                           "ctma(gm, 0.4)",
+                           "ctma(cwmed, 0.4)",
+                           "ctma(previous, 0.3)",
+                           "ctma(arc(cwmed, 0.2), 0.3)",
+                           "nnm(gm, 0.2)",
+                           "nnm(ctma(cwmed, 0.2), 0.2)",
+                           "bucketing(gm, 2)",
+                           "bucketing(ctma(cwtm(0.1), 0.2), 2)",
+                           "unweighted(ctma(cwmed, 0.2))",
+                           "cclip(gm, 1)",
+                           "distinct(ctma(gm, 0.2))",
+                           "distinct(ctma(cwmed, 0.2))"}) {
+    SCOPED_TRACE(text);
+    ASSERT_TRUE(rule(text)->has_coefficients());
+    RowTable whole(rule(text), kernels::make_cpu_backend(1), kRows, kDim);
+    RowTable parts(rule(text), kernels::make_cpu_backend(1), kRows, kDim);
+    EXPECT_EQ(parts.last_result(), nullptr);
+    for (std::uint64_t update = 0; update < 40; ++update) {
+      const std::size_t row = update * 3 % kRows;
+      const Case drawn = draw_normal(1, kDim, update);
+      const std::vector<float> values(drawn.rows[0].begin(), drawn.rows[0].end());
+      for (RowTable* table : {&whole, &parts}) {
+        ASSERT_TRUE(table->put(row, values, static_cast<double>(1 + update / kRows)).has_value());
+      }
+      const std::vector<float> result = kernels::values_of(**whole.aggregate(update));
+      const std::span<const double> c = parts.coefficients(update).value();
+      ASSERT_EQ(c.size(), parts.filled_count());
+      double sum = 0.0;
+      for (const double coefficient : c) sum += coefficient;
+      EXPECT_NEAR(sum, 1.0, 1e-9);
+      const kernels::Vector& combined = parts.combine(c);
+      EXPECT_EQ(kernels::values_of(combined), result) << "update " << update;
+      EXPECT_EQ(parts.report().kept, whole.report().kept);
+      EXPECT_EQ(parts.last_result(), &combined);
+    }
+  }
+}
+
+TEST(RowTable, KnowsWhichRulesHaveNoCoefficients) {
+  for (const char* text : {"cwmed", "cwtm(0.2)", "meamed(0.2)", "bulyan(0.2)", "previous",
+                           "clip(gm, 1)", "arc(gm, 0.2)", "cclip(cwmed, 1)", "nnm(cwmed, 0.2)",
+                           "bucketing(cwmed, 2)", "unweighted(cwmed)", "distinct(cwmed)"}) {
+    EXPECT_FALSE(rule(text)->has_coefficients()) << text;
+  }
+}
+
+TEST(RowTable, CopiesARowForTheBackend) {
+  const auto backend = kernels::make_cpu_backend(1);
+  RowTable table(nullptr, kernels::make_cpu_backend(1), 4, 2);
+  ASSERT_TRUE(table.put(1, std::vector<float>{1.0f, 2.0f}, 1.0).has_value());
+  ASSERT_TRUE(table.put(3, std::vector<float>{3.0f, 4.0f}, 1.0).has_value());
+  const auto out = backend->make_vector(2);
+  table.copy_row(3, *out);
+  EXPECT_EQ(kernels::values_of(*out), (std::vector<float>{3.0f, 4.0f}));
+}
+
 // By hand: the median of (3, 4), (0, 0) and (6, 8) is (3, 4).
 TEST(RowTable, MeasuresRowsFromTheOriginAndFromTheResult) {
   RowTable table(rule("cwmed"), kernels::make_cpu_backend(1), 5, 2);

@@ -28,6 +28,7 @@ class Bucketing final : public Rule {
     return base_->check_row_count(bucket_count(rows));
   }
   bool is_combination() const noexcept override { return base_->is_combination(); }
+  bool has_coefficients() const noexcept override { return base_->has_coefficients(); }
 
   void coefficients(Observed& observed, const kernels::Weights& weights, std::span<double> c,
                     Report& report) const override {

@@ -102,6 +102,8 @@ class CentredClipping final : public Rule {
   }
   Status check_row_count(std::size_t rows) const override { return base_->check_row_count(rows); }
   bool is_combination() const noexcept override { return base_->is_combination(); }
+  // Not where it begins from a point that is no combination of rows: part of the way to it stays.
+  bool has_coefficients() const noexcept override { return base_->has_coefficients(); }
 
   void coefficients(Observed& observed, const kernels::Weights& weights, std::span<double> c,
                     Report& report) const override {

@@ -15,12 +15,19 @@ class Ctma final : public Rule {
   std::string text() const override { return fmt::format("ctma({}, {})", base_->text(), lambda_); }
   Status check_row_count(std::size_t rows) const override { return base_->check_row_count(rows); }
   bool is_combination() const noexcept override { return base_->is_combination(); }
+  bool has_coefficients() const noexcept override { return true; }
 
   void coefficients(Observed& observed, const kernels::Weights& weights, std::span<double> c,
                     Report& report) const override {
-    base_->coefficients(observed, weights, c, report);
-    const std::span<double> distances = observed.workspace().take<double>(c.size());
-    observed.gram(weights).squared_distances(c, distances);
+    Workspace& workspace = observed.workspace();
+    const std::span<double> distances = workspace.take<double>(c.size());
+    if (is_combination()) {
+      base_->coefficients(observed, weights, c, report);
+      observed.gram(weights).squared_distances(c, distances);
+    } else {
+      kernels::Vector& scratch = workspace.take_vector(observed.backend(), observed.dim());
+      observed.squared_distances(base_->aggregate(observed, weights, scratch, report), distances);
+    }
     trim(distances, observed, weights, c, report);
   }
 

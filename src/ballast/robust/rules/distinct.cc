@@ -40,6 +40,7 @@ class Distinct final : public Rule {
   }
   Status check_row_count(std::size_t rows) const override { return base_->check_row_count(rows); }
   bool is_combination() const noexcept override { return base_->is_combination(); }
+  bool has_coefficients() const noexcept override { return base_->has_coefficients(); }
 
   void coefficients(Observed& observed, const Weights& weights, std::span<double> c,
                     Report& report) const override {

@@ -32,9 +32,31 @@ class DivideAndConquer final : public Rule {
   }
   // Inner products over some of the coordinates are not among the facts that Observed gives.
   bool is_combination() const noexcept override { return false; }
+  bool has_coefficients() const noexcept override { return true; }
+
+  void coefficients(Observed& observed, const kernels::Weights& weights, std::span<double> c,
+                    Report& report) const override {
+    Workspace& workspace = observed.workspace();
+    find(observed, weights, workspace.take_vector(observed.backend(), observed.dim()), c, report);
+  }
 
   const kernels::Vector& aggregate(Observed& observed, const kernels::Weights& weights,
                                    kernels::Vector& out, Report& report) const override {
+    const std::span<double> c = observed.workspace().take<double>(observed.row_count());
+    find(observed, weights, out, c, report);
+    observed.combine(c, out);
+    return out;
+  }
+
+ private:
+  // Some of the columns of the gathered values.
+  struct Columns {
+    std::size_t count;
+    std::size_t stride;  // from one row to the next
+  };
+
+  void find(Observed& observed, const kernels::Weights& weights, kernels::Vector& scratch,
+            std::span<double> c, Report& report) const {
     const std::size_t m = observed.row_count();
     Workspace& workspace = observed.workspace();
     const std::size_t count = std::min<std::size_t>(options_.coordinates, observed.dim());
@@ -43,7 +65,7 @@ class DivideAndConquer final : public Rule {
     const std::size_t iterations = draws ? options_.iterations : 1;
     const std::span<std::size_t> chosen = workspace.take<std::size_t>(iterations * count);
     choose(observed, count, chosen);
-    const std::span<const float> values = gather(observed, chosen, out);
+    const std::span<const float> values = gather(observed, chosen, scratch);
     const std::span<double> kept = workspace.take<double>(m);
     const std::span<double> mean_kept = workspace.take<double>(m, 0.0);
     report.kept.assign(m, 1.0);
@@ -58,18 +80,8 @@ class DivideAndConquer final : public Rule {
     double left = 0.0;
     for (std::size_t i = 0; i < m; ++i) left += report.kept[i] * weights.share(i);
     if (left <= kShareTolerance) std::ranges::copy(mean_kept, report.kept.begin());
-    const std::span<double> c = workspace.take<double>(m);
     kept_mean(report.kept, weights, c);
-    observed.combine(c, out);
-    return out;
   }
-
- private:
-  // Some of the columns of the gathered values.
-  struct Columns {
-    std::size_t count;
-    std::size_t stride;  // from one row to the next
-  };
 
   // For each iteration the first `count` coordinates of a new permutation, or all in their order.
   void choose(Observed& observed, std::size_t count, std::span<std::size_t> chosen) const {

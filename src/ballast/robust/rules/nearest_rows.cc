@@ -20,18 +20,15 @@ class GradientElimination final : public Rule {
   std::string text() const override { return fmt::format("cge({})", lambda_); }
   // Norms are not among the facts that centred inner products give.
   bool is_combination() const noexcept override { return false; }
+  bool has_coefficients() const noexcept override { return true; }
 
-  const kernels::Vector& aggregate(Observed& observed, const kernels::Weights& weights,
-                                   kernels::Vector& out, Report& report) const override {
-    const std::size_t m = observed.row_count();
-    const std::span<double> norms = observed.workspace().take<double>(m);
-    const std::span<double> c = observed.workspace().take<double>(m);
+  void coefficients(Observed& observed, const kernels::Weights& weights, std::span<double> c,
+                    Report& report) const override {
+    const std::span<double> norms = observed.workspace().take<double>(c.size());
     observed.squared_norms(norms);
-    report.kept.resize(m);
+    report.kept.resize(c.size());
     keep_nearest(norms, weights, 1.0 - lambda_, observed.workspace(), report.kept);
     kept_mean(report.kept, weights, c);
-    observed.combine(c, out);
-    return out;
   }
 
  private:

@@ -14,6 +14,7 @@ class Unweighted final : public Rule {
   std::string text() const override { return fmt::format("unweighted({})", base_->text()); }
   Status check_row_count(std::size_t rows) const override { return base_->check_row_count(rows); }
   bool is_combination() const noexcept override { return base_->is_combination(); }
+  bool has_coefficients() const noexcept override { return base_->has_coefficients(); }
   void coefficients(Observed& observed, const kernels::Weights& weights, std::span<double> c,
                     Report& report) const override {
     base_->coefficients(observed, equal(observed, weights.size()), c, report);
