@@ -156,11 +156,13 @@ Check check_placeholders(const RunSpec& run, std::string_view key, const std::st
                              to_shown_text(word), one_of_text(word, kKnown)));
 }
 
-Check check_rule(const RunSpec& run) {
+Check check_rule(const RunSpec& run, const methods::MethodPlan& plan) {
   BALLAST_TRY_STATUS(check_placeholders(run, "rule", run.rule));
   const auto rule = robust::parse_rule(run.rule);
   BALLAST_TRY_STATUS(require_parsed("rule", rule));
-  return require_status((*rule)->check_row_count(run.workers), {"rule", "workers"});
+  BALLAST_TRY_STATUS(require_status((*rule)->check_row_count(run.workers), {"rule", "workers"}));
+  if (!plan.check_rule) return {};
+  return require_status(plan.check_rule(**rule), {"rule", "method"});
 }
 
 Check check_server_samples(const RunSpec& run) {
@@ -186,7 +188,7 @@ Check check_method(const RunSpec& run) {
                   "optimizer = \"momentum\"",
                   run.method)));
   if (plan->needs_server_gradient) BALLAST_TRY_STATUS(check_server_samples(run));
-  if (plan->uses_rule) return check_rule(run);
+  if (plan->uses_rule) return check_rule(run, *plan);
   return {};
 }
 

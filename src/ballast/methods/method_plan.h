@@ -10,6 +10,7 @@
 
 #include "ballast/base/error.h"
 #include "ballast/kernels/backend.h"
+#include "ballast/robust/rule.h"
 #include "ballast/server/method.h"
 #include "ballast/server/server_gradient.h"
 #include "ballast/server/weight_policy.h"
@@ -39,6 +40,8 @@ struct MethodPlan {
   bool needs_momentum = false;         // workers that send an average of their gradients
   // Refuses numbers of workers that the arguments do not fit; null: any.
   std::function<Status(std::size_t worker_count)> check = nullptr;
+  // Refuses rules that the method cannot use; null: any. Only where it uses the key `rule`.
+  std::function<Status(const robust::Rule&)> check_rule = nullptr;
   // Requires: check() holds, and what the plan needs is there.
   std::function<Result<server::MethodPointer>(const MethodSetting&)> make;
 };

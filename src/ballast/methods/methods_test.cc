@@ -68,6 +68,12 @@ struct Trusted {
 TEST(Registry, DescribesAMethodByItsCanonicalText) {
   const auto method = make_method("basgd( rule=cwtm(1/5),buffers=3 )", bowl_setting(7, 2)).value();
   EXPECT_EQ(method->description(), "basgd(3, rule=cwtm(0.2))");
+  for (const auto& [text, canonical] : {std::pair("table", "table"), std::pair("table(0)", "table"),
+                                        std::pair("table( past = 30 )", "table(past=30)"),
+                                        std::pair("table(5)", "table(past=5)")}) {
+    EXPECT_EQ(make_method(text, bowl_setting(3, 2)).value()->description(), canonical);
+    EXPECT_EQ(method_registry().canonical(text).value(), canonical);
+  }
 }
 
 TEST(Registry, SaysWhatIsWrong) {
@@ -76,10 +82,14 @@ TEST(Registry, SaysWhatIsWrong) {
   EXPECT_NE(error_of("basgd").find("buffers"), std::string::npos);
   EXPECT_NE(error_of("kardam(2)", 6).find("needs more than 6 workers"), std::string::npos);
   EXPECT_NE(error_of("throttle(1)").find("above 1"), std::string::npos);
+  EXPECT_NE(error_of("table(past=0.5)").find("whole number"), std::string::npos);
   MethodSetting setting = bowl_setting(3, 2);
   setting.server_gradient = nullptr;
   EXPECT_FALSE(make_method("zeno++", setting).has_value());
   EXPECT_FALSE(make_method("aflguard", setting).has_value());
+  setting.rule = "cwmed";
+  EXPECT_TRUE(make_method("table", setting).has_value());
+  EXPECT_FALSE(make_method("table(past=5)", setting).has_value());
 }
 
 TEST(Asgd, EveryUpdateIsAStep) {

@@ -11,6 +11,7 @@ namespace ballast::methods {
 namespace {
 
 const std::vector<std::string> kTexts = {"table",
+                                         "table(past=6)",
                                          "asgd",
                                          "delay-adaptive(drop, concurrency=3)",
                                          "picky(1.2)",

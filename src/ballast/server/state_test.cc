@@ -26,13 +26,18 @@ struct Setting {
   WeightPolicy weights = CountWeights{};
   float offset = 0.0f;  // what all rows have in common
   std::size_t dim = 200;
+  std::uint64_t past = 0;
 };
 
 ParameterServer make(const Setting& setting, std::size_t worker_count = kWorkers) {
   auto optimizer = optim::make_mu2_server<float>({.eta = 0.1}, optim::ConstantAverage{0.1},
                                                  std::vector<float>(setting.dim));
   auto method = make_table_method(
-      {.worker_count = worker_count, .dim = setting.dim, .weights = setting.weights, .seed = kSeed},
+      {.worker_count = worker_count,
+       .dim = setting.dim,
+       .weights = setting.weights,
+       .seed = kSeed,
+       .past = setting.past},
       robust::parse_rule(setting.rule).value(),
       setting.is_fast ? kernels::make_cpu_backend(1) : kernels::make_reference_backend());
   return ParameterServer::make(
@@ -137,12 +142,31 @@ TEST(ServerState, ARestoredServerGoesOnBitForBitUnderEveryRule) {
   }
 }
 
+TEST(ServerState, ARestoredServerWithAPastGoesOnBitForBit) {
+  for (const char* rule : {"mean", "gm", "ctma(gm, 0.3)", "ctma(cwmed, 0.3)", "krum(0.2)",
+                           "mda(0.2)", "dnc(0.2, 2, 3)", "distinct(ctma(gm, 0.2))",
+                           "ctma(previous, 0.3)", "nnm(gm, 0.2)", "bucketing(gm, 2)"}) {
+    for (const bool is_fast : {false, true}) {
+      for (const float offset : {0.0f, 1.0e5f}) {
+        expect_exact_continuation({.rule = rule, .is_fast = is_fast, .offset = offset, .past = 5},
+                                  40);
+      }
+    }
+  }
+}
+
 TEST(ServerState, ARestoredServerGoesOnFromAnyMoment) {
-  for (std::uint64_t cut = 0; cut < 30; ++cut) expect_exact_continuation({.rule = "gm"}, cut);
+  for (std::uint64_t cut = 0; cut < 30; ++cut) {
+    expect_exact_continuation({.rule = "gm"}, cut);
+    expect_exact_continuation({.rule = "ctma(gm, 0.2)", .past = 4}, cut);
+  }
 }
 
 TEST(ServerState, BelowTheQuorumARestoredServerGoesOnCollecting) {
-  const Setting setting = {.weights = CappedWeights{.f = 1, .share = 0.25}};
+  Setting setting = {.weights = CappedWeights{.f = 1, .share = 0.25}};
+  for (std::uint64_t cut = 0; cut < 12; ++cut) expect_exact_continuation(setting, cut);
+  setting.rule = "gm";
+  setting.past = 4;
   for (std::uint64_t cut = 0; cut < 12; ++cut) expect_exact_continuation(setting, cut);
 }
 
@@ -155,6 +179,22 @@ TEST(ServerState, TheCentreIsPartOfTheState) {
   const MethodStateView state = server.state().method_state;
   ASSERT_EQ(state.vectors.front().name, "centre");
   EXPECT_EQ(state.vectors.front().values.size(), setting.dim);
+}
+
+// Below the quorum there is no direction, and averages are as far from the origin as the rows.
+TEST(ServerState, TheCentreOfThePastIsPartOfTheState) {
+  const Setting setting = {
+      .rule = "gm", .weights = CappedWeights{.f = 1, .share = 0.25}, .offset = 1.0e5f, .past = 40};
+  ParameterServer server = make(setting);
+  bool has_centre = false;
+  for (std::uint64_t step = 1; step <= 40; ++step) {
+    send(server, step, setting);
+    MethodState state = copy(server.state()).method_state;
+    if (state.find_vector("past-centre") == nullptr) continue;
+    has_centre = true;
+    expect_exact_continuation(setting, step);
+  }
+  EXPECT_TRUE(has_centre);
 }
 
 TEST(ServerState, RestoreReplacesWhatTheServerHeldBefore) {
@@ -229,16 +269,18 @@ TEST(ServerState, AnImpossibleStateIsRefusedAndChangesNothing) {
 }
 
 TEST(ServerState, AServerWithMoreWorkersGoesOnFromTheState) {
-  const Setting setting = {.rule = "gm"};
-  ParameterServer small = make(setting);
-  for (std::uint64_t step = 1; step <= 30; ++step) send(small, step, setting);
-  ParameterServer large = make(setting, kWorkers + 2);
-  ASSERT_TRUE(large.restore(copy(small.state())));
-  EXPECT_EQ(large.worker(kWorkers + 1).lifetime_count, 0u);
-  for (std::uint64_t step = 31; step <= 60; ++step) {
-    EXPECT_EQ(send(small, step, setting).verdict, send(large, step, setting).verdict);
+  for (const std::uint64_t past : {0u, 4u}) {
+    const Setting setting = {.rule = "gm", .past = past};
+    ParameterServer small = make(setting);
+    for (std::uint64_t step = 1; step <= 30; ++step) send(small, step, setting);
+    ParameterServer large = make(setting, kWorkers + 2);
+    ASSERT_TRUE(large.restore(copy(small.state())));
+    EXPECT_EQ(large.worker(kWorkers + 1).lifetime_count, 0u);
+    for (std::uint64_t step = 31; step <= 60; ++step) {
+      EXPECT_EQ(send(small, step, setting).verdict, send(large, step, setting).verdict);
+    }
+    EXPECT_TRUE(same_bits(*small.model().values, *large.model().values));
   }
-  EXPECT_TRUE(same_bits(*small.model().values, *large.model().values));
 }
 
 }  // namespace

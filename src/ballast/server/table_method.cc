@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "ballast/base/check.h"
-#include "ballast/kernels/finite.h"
 #include "ballast/robust/row_table.h"
+#include "ballast/server/past_rows.h"
+#include "ballast/server/table_state.h"
 
 namespace ballast::server {
 namespace {
@@ -22,10 +24,11 @@ constexpr double kShareTolerance = 1e-12;
 constexpr const char* kCounts = "counts";
 constexpr const char* kKept = "kept";
 constexpr const char* kRevisions = "revisions";  // of the method, then of each row
-constexpr const char* kCentre = "centre";
-constexpr const char* kPrevious = "previous";  // the last direction, where the rule begins from it
+constexpr const char* kPast = "past";            // updates in an average; absent without
 
-std::string row_name(std::size_t worker) { return fmt::format("row-{}", worker); }
+std::string method_name(double past) {
+  return past == 0.0 ? std::string("table") : fmt::format("table(past={})", past);
+}
 
 double in_updates(std::uint64_t weight) {
   return static_cast<double>(weight) / static_cast<double>(kWeightUnits);
@@ -40,13 +43,19 @@ class TableMethod final : public Method {
   TableMethod(const TableOptions& options, robust::RulePointer rule,
               std::shared_ptr<const kernels::Backend> backend)
       : options_(options),
+        past_(options.past > 0
+                  ? std::make_optional<PastRows>(std::move(rule), backend, options.worker_count,
+                                                 options.dim, options.past)
+                  : std::nullopt),
         table_(std::move(rule), std::move(backend), options.worker_count, options.dim),
         counts_(options.worker_count),
         weights_(options.worker_count),
         kept_(options.worker_count),
         revisions_(options.worker_count) {}
 
-  std::string description() const override { return "table"; }
+  std::string description() const override {
+    return method_name(static_cast<double>(options_.past));
+  }
 
   Answer on_update(const AdmittedUpdate& update) override {
     const Status is_put = table_.put(
@@ -56,6 +65,7 @@ class TableMethod final : public Method {
     BALLAST_CHECK(is_put.has_value(), "an admitted update fits the table");
     ++counts_[update.worker];
     revisions_[update.worker] = ++revision_;
+    if (past_) past_->follow(table_, update.worker, counts_[update.worker]);
     weigh();
     if (!has_quorum_) return Answer::nothing();
     return Answer::along(aggregate(update.number));
@@ -66,6 +76,7 @@ class TableMethod final : public Method {
     kept_[worker] = 0.0;
     ++revision_;
     table_.remove(worker);
+    if (past_) past_->table().remove(worker);
     weigh();
   }
 
@@ -108,13 +119,15 @@ class TableMethod final : public Method {
 
  private:
   std::size_t needed_rows() const { return std::max(quorum(options_.weights), options_.rows_min); }
+  robust::RowTable& judged() { return past_ ? past_->table() : table_; }
   void weigh();
   void note_share();
   const kernels::Vector& aggregate(std::uint64_t number);
   Status check(MethodState& state, std::span<const std::uint64_t> lifetime_counts) const;
 
   TableOptions options_;
-  robust::RowTable table_;
+  std::optional<PastRows> past_;  // with the rule, where there is one
+  robust::RowTable table_;        // the latest rows, else with the rule
   std::vector<std::uint64_t> counts_;
   std::vector<std::uint64_t> weights_;
   std::vector<double> kept_;
@@ -133,7 +146,7 @@ void TableMethod::weigh() {
   }
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     if (weights_[i] == 0) continue;
-    const Status is_set = table_.set_weight(i, in_updates(weights_[i]));
+    const Status is_set = judged().set_weight(i, in_updates(weights_[i]));
     BALLAST_CHECK(is_set.has_value(), "every weight belongs to a row");
   }
   note_share();
@@ -151,13 +164,22 @@ void TableMethod::note_share() {
 }
 
 const kernels::Vector& TableMethod::aggregate(std::uint64_t number) {
-  const auto direction = table_.aggregate(options_.seed * kSeedStride + number);
-  BALLAST_CHECK(direction.has_value(), "a table with a row and a checked rule aggregates");
+  const std::uint64_t draw = options_.seed * kSeedStride + number;
+  const kernels::Vector* direction = nullptr;
+  if (past_) {
+    const auto coefficients = past_->table().coefficients(draw);
+    BALLAST_CHECK(coefficients.has_value(), "a table with a row and a checked rule judges");
+    direction = &table_.combine(*coefficients);
+  } else {
+    const auto result = table_.aggregate(draw);
+    BALLAST_CHECK(result.has_value(), "a table with a row and a checked rule aggregates");
+    direction = *result;
+  }
   std::size_t index = 0;
   for (std::size_t i = 0; i < kept_.size(); ++i) {
-    if (table_.has(i)) kept_[i] = table_.report().kept[index++];
+    if (table_.has(i)) kept_[i] = judged().report().kept[index++];
   }
-  return **direction;
+  return *direction;
 }
 
 MethodStateView TableMethod::state() const {
@@ -168,11 +190,11 @@ MethodStateView TableMethod::state() const {
   for (const std::uint64_t revision : revisions_) {
     view.numbers.back().values.push_back(static_cast<double>(revision));
   }
-  if (!table_.centre().empty()) view.vectors.push_back({kCentre, revision_, table_.centre()});
-  const std::span<const float> previous = table_.previous_result();
-  if (!previous.empty()) view.vectors.push_back({kPrevious, revision_, previous});
-  for (std::size_t i = 0; i < counts_.size(); ++i) {
-    if (table_.has(i)) view.vectors.push_back({row_name(i), revisions_[i], table_.row(i)});
+  const TableRevisions revisions{.table = revision_, .rows = revisions_};
+  add_vectors(table_, kLatestNames, revisions, view);
+  if (past_) {
+    view.numbers.push_back({kPast, {static_cast<double>(options_.past)}});
+    add_vectors(past_->table(), kPastNames, revisions, view);
   }
   return view;
 }
@@ -182,34 +204,31 @@ Status TableMethod::check(MethodState& state,
   const NamedNumbers* const counts = state.find_numbers(kCounts);
   const NamedNumbers* const kept = state.find_numbers(kKept);
   const NamedNumbers* const revisions = state.find_numbers(kRevisions);
-  if (state.numbers.size() != 3 || counts == nullptr || kept == nullptr || revisions == nullptr ||
+  const NamedNumbers* const past = state.find_numbers(kPast);
+  const double updates = past != nullptr && past->values.size() == 1 ? past->values[0] : 0.0;
+  if (updates != static_cast<double>(options_.past)) {
+    return invalid_argument(
+        fmt::format("the state is one of {}, not of {}", method_name(updates), description()));
+  }
+  if (state.numbers.size() != (past_ ? 4 : 3) || counts == nullptr || kept == nullptr ||
+      revisions == nullptr ||
       counts->values.size() > std::min(counts_.size(), lifetime_counts.size()) ||
       kept->values.size() != counts->values.size() ||
       revisions->values.size() != counts->values.size() + 1 || !is_count(revisions->values[0])) {
     return invalid_argument(
         fmt::format("the state is not one of a table with at most {} rows", counts_.size()));
   }
-  std::size_t vectors = state.find_vector(kCentre) != nullptr ? 1 : 0;
-  vectors += state.find_vector(kPrevious) != nullptr ? 1 : 0;
   for (std::size_t i = 0; i < counts->values.size(); ++i) {
     const double count = counts->values[i];
-    const NamedVector* const row = state.find_vector(row_name(i));
     if (!is_count(count) || count > static_cast<double>(lifetime_counts[i]) ||
         !std::isfinite(kept->values[i]) || !is_count(revisions->values[i + 1]) ||
-        revisions->values[i + 1] > revisions->values[0] || (row != nullptr) != (count > 0.0)) {
+        revisions->values[i + 1] > revisions->values[0]) {
       return invalid_argument(fmt::format("the record of worker {} contradicts itself", i));
     }
-    vectors += row != nullptr ? 1 : 0;
   }
-  if (vectors != state.vectors.size()) {
-    return invalid_argument("the state holds vectors that no table has");
-  }
-  for (const NamedVector& vector : state.vectors) {
-    if (vector.values.size() == options_.dim && kernels::all_finite(vector.values)) continue;
-    return invalid_argument(
-        fmt::format("the vector {} is not {} finite values", vector.name, options_.dim));
-  }
-  return {};
+  constexpr TableNames kTables[] = {kLatestNames, kPastNames};
+  return check_vectors(state, std::span(kTables).first(past_ ? 2 : 1), counts->values,
+                       options_.dim);
 }
 
 Status TableMethod::restore(MethodState state, std::span<const std::uint64_t> lifetime_counts) {
@@ -223,24 +242,23 @@ Status TableMethod::restore(MethodState state, std::span<const std::uint64_t> li
     counts_[i] = is_known ? static_cast<std::uint64_t>(counts[i]) : 0;
     kept_[i] = is_known ? kept[i] : 0.0;
     revisions_[i] = is_known ? static_cast<std::uint64_t>(revisions[i + 1]) : 0;
-    table_.remove(i);
-    if (counts_[i] == 0) continue;
-    NamedVector& row = *state.find_vector(row_name(i));
-    const Status is_put = table_.put(i, row.values, 1.0);
-    BALLAST_CHECK(is_put.has_value(), "a checked row fits the table");
-    row.values = {};  // each row is in memory twice only while it is copied
   }
-  const NamedVector* const centre = state.find_vector(kCentre);
-  table_.set_centre(centre != nullptr ? std::span<const float>(centre->values)
-                                      : std::span<const float>());
-  const NamedVector* const previous = state.find_vector(kPrevious);
-  table_.set_previous_result(previous != nullptr ? std::span<const float>(previous->values)
-                                                 : std::span<const float>());
+  put_back(state, kLatestNames, counts_, table_);
+  if (past_) put_back(state, kPastNames, counts_, past_->table());
   weigh();
   return {};
 }
 
 }  // namespace
+
+Status check_past(std::uint64_t past, const robust::Rule& rule) {
+  if (past == 0 || rule.has_coefficients()) return {};
+  return invalid_argument(
+      fmt::format("table(past={}) steps along the latest rows with the coefficients that the rule "
+                  "gives to their past, and {} has none; take ctma({}, 0.4), say, or method = "
+                  "\"table\"",
+                  past, rule.text(), rule.text()));
+}
 
 Result<MethodPointer> make_table_method(const TableOptions& options, robust::RulePointer rule,
                                         std::shared_ptr<const kernels::Backend> backend) {
@@ -249,6 +267,7 @@ Result<MethodPointer> make_table_method(const TableOptions& options, robust::Rul
   if (options.dim == 0) return invalid_argument("the model is empty");
   BALLAST_TRY_STATUS(validate(options.weights, options.worker_count));
   BALLAST_TRY_STATUS(rule->check_row_count(options.worker_count));
+  BALLAST_TRY_STATUS(check_past(options.past, *rule));
   return std::make_unique<TableMethod>(options, std::move(rule), std::move(backend));
 }
 
