@@ -125,8 +125,8 @@ class Server::Body {
     hooks_->publish(made.server);
     last_model_ = face::public_snapshot(made.server.model());
     if (options_.updates > 0 && resumed_count_ >= options_.updates) hooks_->close(made.server);
-    auto budget =
-        transport::memory_budget(network.limits, made.server.options(), made.server.dim());
+    auto budget = transport::memory_budget(network.limits, made.server.options(), made.server.dim(),
+                                           made.server.method().further_vectors());
     budget.process = resident;  // the parts, which exist by now, are counted on their own
     network.memory_budget = budget.total();
     BALLAST_TRY(auto started, transport::NetworkServer::start(network, std::move(made.server),

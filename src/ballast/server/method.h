@@ -142,6 +142,10 @@ class Method {
   // keeps the memory of an update must show it here. Valid until it is called with an update.
   virtual std::span<const float> row(std::uint32_t worker) const;
 
+  // The most vectors as long as the model that it may come to keep beside a row per worker and what
+  // a rule remembers of these: what a server's memory budget has to know.
+  virtual std::size_t further_vectors() const;
+
   // Norm of each row and its distance to the last direction; nothing where there are no rows.
   virtual std::vector<robust::RowMeasure> measure_rows() const;
 

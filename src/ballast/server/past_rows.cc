@@ -13,6 +13,7 @@ namespace ballast::server {
 PastRows::PastRows(robust::RulePointer rule, std::shared_ptr<const kernels::Backend> backend,
                    std::size_t worker_count, std::size_t dim, std::uint64_t updates)
     : backend_(std::move(backend)),
+      worker_count_(worker_count),
       share_min_(1.0 / static_cast<double>(updates)),
       table_(std::move(rule), backend_, worker_count, dim),
       before_(backend_->make_vector(dim)),

@@ -7,7 +7,8 @@
 // for latest rows. On a device each average goes once through host memory, since rows go into a
 // table from there.
 //
-// Thread-safety: one thread at a time. Memory: (workers + 6) * dim floats, and what the rule keeps.
+// Thread-safety: one thread at a time. Memory: vector_count() * dim floats, and what the rule
+// keeps.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,14 +33,22 @@ class PastRows {
   // writes.
   void follow(const robust::RowTable& latest, std::size_t worker, std::uint64_t count);
 
+  // Vectors that it may come to keep.
+  std::size_t vector_count() const noexcept { return worker_count_ + kVectorsBesideRows; }
+
   robust::RowTable& table() noexcept { return table_; }
   const robust::RowTable& table() const noexcept { return table_; }
 
  private:
+  // The table's spare row, result and centre; the two vectors and the buffer below, and the third
+  // vector where that cannot stand for the buffer.
+  static constexpr std::size_t kVectorsBesideRows = 7;
+
   void compare(const robust::RowTable& latest, std::size_t worker);
   void saturate(kernels::Vector& vector);
 
   std::shared_ptr<const kernels::Backend> backend_;
+  std::size_t worker_count_;
   double share_min_;  // of the newest difference in an average
   robust::RowTable table_;
   std::unique_ptr<kernels::Vector> before_;

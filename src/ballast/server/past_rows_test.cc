@@ -378,6 +378,12 @@ TEST(TableWithAPast, RefusesTheStateOfAnother) {
   EXPECT_EQ(error_of(stranger, 8), "the record of worker 5 contradicts itself");
 }
 
+// The memory budget of a server counts them: a row more per worker, and a few of its own.
+TEST(TableWithAPast, TellsWhatItKeepsBesideTheRows) {
+  EXPECT_EQ(Fed({.past = 0}).method().further_vectors(), 0u);
+  EXPECT_EQ(Fed({.past = 3}).method().further_vectors(), kWorkers + 7);
+}
+
 // On a device the averages go through host memory, each once; nothing else does.
 TEST(TableWithAPast, ReadsOneRowBackFromADevicePerUpdate) {
   const auto device = std::make_shared<const kernels::DeviceBackend>();

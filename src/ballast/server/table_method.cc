@@ -47,7 +47,8 @@ class TableMethod final : public Method {
                   ? std::make_optional<PastRows>(std::move(rule), backend, options.worker_count,
                                                  options.dim, options.past)
                   : std::nullopt),
-        table_(std::move(rule), std::move(backend), options.worker_count, options.dim),
+        table_(options.past > 0 ? nullptr : std::move(rule), std::move(backend),
+               options.worker_count, options.dim),
         counts_(options.worker_count),
         weights_(options.worker_count),
         kept_(options.worker_count),
@@ -96,6 +97,8 @@ class TableMethod final : public Method {
   }
 
   std::span<const float> row(std::uint32_t worker) const override { return table_.row(worker); }
+
+  std::size_t further_vectors() const override { return past_ ? past_->vector_count() : 0; }
 
   std::vector<robust::RowMeasure> measure_rows() const override {
     const std::vector<robust::RowMeasure> measured = table_.measure();

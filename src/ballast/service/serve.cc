@@ -173,8 +173,8 @@ class ServerRun {
     hooks_->publish(server);
     was_complete_ = server.accepted_count() >= plan_.run().updates;
     if (was_complete_) hooks_->close(server);  // before anybody can send one more
-    transport::MemoryBudget budget =
-        transport::memory_budget(network_options_.limits, server.options(), server.dim());
+    transport::MemoryBudget budget = transport::memory_budget(
+        network_options_.limits, server.options(), server.dim(), server.method().further_vectors());
     budget.process = resident;  // the parts, which exist by now, are counted on their own
     memory_budget_ = network_options_.memory_budget = budget.total();
     BALLAST_TRY(auto started, transport::NetworkServer::start(network_options_, std::move(server),

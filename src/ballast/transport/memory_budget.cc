@@ -36,7 +36,7 @@ std::uint64_t status_bytes(const std::string& key) {
 }  // namespace
 
 MemoryBudget memory_budget(const NetworkLimits& limits, const server::ServerOptions& options,
-                           std::size_t dim) {
+                           std::size_t dim, std::size_t further_vectors) {
   const std::uint64_t workers = options.worker_count;
   const std::uint64_t vector = dim * sizeof(float);
   const std::uint64_t statistics = options.statistic_count * sizeof(float);
@@ -44,7 +44,7 @@ MemoryBudget memory_budget(const NetworkLimits& limits, const server::ServerOpti
           .libraries = kLibraries,
           .slots = workers * (vector + statistics),
           // A rule that mixes rows keeps a second table.
-          .table = (2 * workers + kTableVectors) * vector + workers * statistics +
+          .table = (2 * workers + kTableVectors + further_vectors) * vector + workers * statistics +
                    workers * workers * sizeof(double),
           .models = (limits.models_per_worker_max * workers + kModelVectors) * vector,
           .messages = workers * kMessagesPerWorker * wire::kMessageBytesMax,
