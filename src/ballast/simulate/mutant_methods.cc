@@ -78,6 +78,18 @@ class CountsAsOne final : public WrappedMethod {
   }
 };
 
+class ForgetsThePast final : public WrappedMethod {
+ public:
+  using WrappedMethod::WrappedMethod;
+  Status restore(server::MethodState state,
+                 std::span<const std::uint64_t> lifetime_counts) override {
+    for (server::NamedVector& vector : state.vectors) {
+      if (vector.name.starts_with("past-")) std::ranges::fill(vector.values, 0.0f);
+    }
+    return WrappedMethod::restore(std::move(state), lifetime_counts);
+  }
+};
+
 }  // namespace
 
 server::MethodPointer refuse_rows_after_removal(server::MethodPointer inner, const Scenario&) {
@@ -99,6 +111,10 @@ server::MethodPointer freeze_revisions(server::MethodPointer inner, const Scenar
 
 server::MethodPointer restore_counts_as_one(server::MethodPointer inner, const Scenario&) {
   return std::make_unique<CountsAsOne>(std::move(inner));
+}
+
+server::MethodPointer restore_without_past(server::MethodPointer inner, const Scenario&) {
+  return std::make_unique<ForgetsThePast>(std::move(inner));
 }
 
 void loosen_caps(Scenario& scenario) {

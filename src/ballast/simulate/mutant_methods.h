@@ -11,6 +11,7 @@ server::MethodPointer lead_by_row_count(server::MethodPointer, const Scenario&);
 server::MethodPointer never_want_last(server::MethodPointer, const Scenario&);
 server::MethodPointer freeze_revisions(server::MethodPointer, const Scenario&);
 server::MethodPointer restore_counts_as_one(server::MethodPointer, const Scenario&);
+server::MethodPointer restore_without_past(server::MethodPointer, const Scenario&);
 
 void loosen_caps(Scenario& scenario);
 

@@ -111,6 +111,9 @@ std::vector<DefectMutant> defects_of_checkpoints() {
        "a row that changed is taken for unchanged and linked",
        {.method = freeze_revisions}},
       {"lost-counts", "rows are restored with a count of one", {.method = restore_counts_as_one}},
+      {"lost-past",
+       "what rows are judged by begins anew with a resume",
+       {.method = restore_without_past}},
   };
 }
 

@@ -7,6 +7,7 @@
 
 #include "ballast/base/check.h"
 #include "ballast/base/rng.h"
+#include "ballast/robust/registry.h"
 #include "ballast/simulate/purpose.h"
 
 namespace ballast::simulate {
@@ -49,6 +50,13 @@ void draw_policy(Scenario& scenario, IsAllowed is_allowed, Rng& rng) {
            !is_allowed(scenario.policy, scenario.workers));
 }
 
+// Of half of the runs with a rule that allows it.
+std::uint64_t draw_past(const std::string& rule, Rng& rng) {
+  const bool has_past = rng.below(2) == 0;
+  const std::uint64_t past = 3 + rng.below(18);
+  return has_past && robust::parse_rule(rule).value()->has_coefficients() ? past : 0;
+}
+
 DisturbanceKind draw_kind(Rng& rng) {
   return static_cast<DisturbanceKind>(rng.below(kDisturbanceKindCount));
 }
@@ -84,6 +92,7 @@ Scenario draw_scenario(std::uint64_t seed, IsAllowed is_allowed) {
                       .reorder = is_calm ? 0.0 : 0.05 * rng.uniform(),
                       .delay = between(1ms, 200ms, rng)};
   scenario.free_places = rng.below(2) * kGrowth;
+  scenario.past = draw_past(scenario.rule, rng);
   return scenario;
 }
 
@@ -105,10 +114,10 @@ std::vector<Disturbance> draw_disturbances(std::uint64_t seed, std::uint64_t eve
 
 std::string describe(const Scenario& scenario) {
   return fmt::format(
-      "seed {}: {} workers, {} hostile, {}, {}, {}, {} values, {} statistics, checkpoint every {} "
-      "of at most {} unsaved, silence {:.1f} s",
+      "seed {}: {} workers, {} hostile, {}, {}, past {}, {}, {} values, {} statistics, checkpoint "
+      "every {} of at most {} unsaved, silence {:.1f} s",
       scenario.seed, scenario.workers, scenario.hostile.size(), scenario.weights, scenario.rule,
-      scenario.averages ? "mu2" : "sgd", scenario.dim, scenario.statistic_count,
+      scenario.past, scenario.averages ? "mu2" : "sgd", scenario.dim, scenario.statistic_count,
       scenario.checkpoint_every, scenario.unsaved_max,
       std::chrono::duration<double>(scenario.silence_max).count());
 }

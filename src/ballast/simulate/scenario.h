@@ -68,6 +68,7 @@ struct Scenario {
   std::vector<Habit> hostile = {};  // of the first workers, at most f
   std::size_t dim = 1, statistic_count = 0;
   std::string weights = {}, rule = {};
+  std::uint64_t past = 0;  // by which rows are judged; 0 for rules that have no coefficients
   server::WeightPolicy policy = server::CountWeights{};
   server::LeadLimit lead = {};
   bool averages = true;  // the optimizer: mu^2-SGD or SGD

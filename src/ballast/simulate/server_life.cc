@@ -77,7 +77,8 @@ Result<server::ParameterServer> make_simulated_server(const Scenario& scenario,
               server::make_table_method({.worker_count = places,
                                          .dim = scenario.dim,
                                          .weights = scenario.policy,
-                                         .seed = scenario.seed},
+                                         .seed = scenario.seed,
+                                         .past = scenario.past},
                                         std::move(rule), kernels::make_cpu_backend(1)));
   if (components.method) method = components.method(std::move(method), scenario);
   BALLAST_TRY(auto optimizer, make_optimizer(scenario));

@@ -24,6 +24,7 @@ class WrappedMethod : public server::Method {
   bool wants(std::uint32_t worker) const override { return inner_->wants(worker); }
   server::WorkerShare worker(std::uint32_t worker) const override { return inner_->worker(worker); }
   std::span<const float> row(std::uint32_t worker) const override { return inner_->row(worker); }
+  std::size_t further_vectors() const override { return inner_->further_vectors(); }
   std::vector<robust::RowMeasure> measure_rows() const override { return inner_->measure_rows(); }
   std::vector<server::NamedNumber> figures() const override { return inner_->figures(); }
   server::MethodStateView state() const override { return inner_->state(); }
