@@ -171,8 +171,8 @@ class Comparison final : public sim::Observer {
 // Whatever the method keeps, an adversary's copy of it answers as the server then does.
 TEST(Preview, IsWhatTheServerDoes) {
   for (const char* text :
-       {"table", "asgd", "delay-adaptive(drop, concurrency=2)", "picky(0.1)", "fedbuff(5)",
-        "throttle", "kardam(3)", "basgd(7, cwmed)", "zeno++", "aflguard(1.5)"}) {
+       {"table", "table(past=5)", "asgd", "delay-adaptive(drop, concurrency=2)", "picky(0.1)",
+        "fedbuff(5)", "throttle", "kardam(3)", "basgd(7, cwmed)", "zeno++", "aflguard(1.5)"}) {
     SCOPED_TRACE(text);
     Asker asker;
     Comparison comparison(asker);
@@ -206,9 +206,10 @@ TEST(Preview, IsRefusedWithoutACopyOfTheMethod) {
 TEST(MethodLiveness, NoMethodStallsTheSimulator) {
   for (const char* pattern : {"id", "id^2", "round-robin", "burst(20)"}) {
     for (const char* text :
-         {"table", "asgd", "delay-adaptive(drop, concurrency=2)", "picky(0.1)", "fedbuff(20)",
-          "throttle", "kardam(3)", "kardam(3, reference=accepted)", "basgd(7, cwmed)",
-          "basgd(5, cwmed, reassign=40)", "zeno++", "aflguard(1.5)", "mostly-refuses"}) {
+         {"table", "table(past=5)", "asgd", "delay-adaptive(drop, concurrency=2)", "picky(0.1)",
+          "fedbuff(20)", "throttle", "kardam(3)", "kardam(3, reference=accepted)",
+          "basgd(7, cwmed)", "basgd(5, cwmed, reassign=40)", "zeno++", "aflguard(1.5)",
+          "mostly-refuses"}) {
       expect_moves(text, pattern);
     }
   }

@@ -14,7 +14,7 @@ import urllib.error
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from process import Site, ballast, wait_for
+from process import INSECURE, Site, ballast, wait_for
 
 
 class ServingTest(unittest.TestCase):
@@ -78,6 +78,14 @@ class Cluster(ServingTest):
                      "attack=opportunist", "--out", out)
         self.assertFalse(out.exists())
 
+    def test_a_rule_that_cannot_judge_the_past_is_refused_before_anything_starts(self):
+        out = self.folder / "cluster"
+        for command in (("cluster", self.spec, "--out", out),
+                        ("serve", self.spec, *INSECURE, "--listen", "127.0.0.1:0", "--state", out)):
+            self.refused("take ctma(cwmed, 0.4), say", *command, "--set", "rule=cwmed",
+                         "--set", 'method="table(past=9)"')
+            self.assertFalse(out.exists())
+
 
 class Life(ServingTest):
     def test_a_killed_server_goes_on_from_its_checkpoint_and_the_workers_with_it(self):
@@ -117,7 +125,7 @@ class Life(ServingTest):
         self.assertEqual(inspected["generations"][0]["t"], result["accepted"])
 
     def test_methods_other_than_the_table_survive_a_kill_too(self):
-        for method in ("kardam(1)", "basgd(3, cwmed, reassign=20)", "zeno++"):
+        for method in ("table(past=20)", "kardam(1)", "basgd(3, cwmed, reassign=20)", "zeno++"):
             with self.subTest(method=method):
                 site = self.site = Site()
                 self.addCleanup(site.close)
@@ -138,7 +146,8 @@ class Life(ServingTest):
                 self.assertEqual(first["method"]["name"], name)
                 self.assertGreaterEqual(first["accepted"], 40)
                 wait_for(lambda: site.status()["accepted"] > first["accepted"] + 60)
-                self.assertIn("refused", site.status()["method"])
+                figure = "quorum" if method.startswith("table") else "refused"
+                self.assertIn(figure, site.status()["method"])
                 self.stop_and_check(server, workers)
                 inspected = ballast("inspect", state)
                 self.assertIn(name, inspected.stdout)

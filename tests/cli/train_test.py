@@ -265,28 +265,32 @@ class ResultsTest(TrainTest):
         self.assertEqual(len(list(self.out.glob("runs/*.json"))), 8)
 
     def test_a_run_that_is_cut_goes_on_to_the_same_bits(self):
-        spec = self.spec(updates=2000, evaluate_every=500)
-        whole = self.folder / "whole"
+        self.check_cut_run(self.folder / "table")
+        self.check_cut_run(self.folder / "past", method="table(past=20)")
+
+    def check_cut_run(self, folder, **keys):
+        spec = self.spec(updates=2000, evaluate_every=500, **keys)
+        whole, out = folder / "whole", folder / "cut"
         self.assertEqual(train(spec, "--out", whole).returncode, 0)
-        command = [PROGRAM, "train", str(spec), "--out", str(self.out), "--threads", "1",
+        command = [PROGRAM, "train", str(spec), "--out", str(out), "--threads", "1",
                    "--checkpoint-seconds", "0.01"]
         for stop in (signal.SIGINT, signal.SIGKILL):
             with subprocess.Popen(command, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE) as process:
                 deadline = time.monotonic() + 60
-                while not list(self.out.glob("runs/*.checkpoint/gen-*/manifest.json")):
+                while not list(out.glob("runs/*.checkpoint/gen-*/manifest.json")):
                     self.assertIsNone(process.poll(), "was done before it was saved")
                     self.assertLess(time.monotonic(), deadline)
                     time.sleep(0.001)
                 process.send_signal(stop)
                 process.communicate(timeout=60)
-        result = train(spec, "--out", self.out)
+        result = train(spec, "--out", out)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual(list(self.out.glob("runs/*.checkpoint")), [])
+        self.assertEqual(list(out.glob("runs/*.checkpoint")), [])
         name = "model.safetensors"
-        self.assertEqual((self.out / name).read_bytes(), (whole / name).read_bytes())
+        self.assertEqual((out / name).read_bytes(), (whole / name).read_bytes())
         keys = [key for key in read_metrics(whole)[0] if key != "seconds"]
-        self.assertEqual([[row[key] for key in keys] for row in read_metrics(self.out)],
+        self.assertEqual([[row[key] for key in keys] for row in read_metrics(out)],
                          [[row[key] for key in keys] for row in read_metrics(whole)])
 
     def test_a_run_that_leaves_the_finite_numbers_is_a_result(self):
@@ -304,8 +308,8 @@ class ResultsTest(TrainTest):
         return [{key: row[key] for key in row if key != "seconds"} for row in rows]
 
     def test_every_method_trains(self):
-        for method in ("asgd", "delay-adaptive", "picky(5)", "fedbuff(4)", "throttle", "kardam(1)",
-                       "basgd(3, cwtm({share}))", "zeno++", "aflguard"):
+        for method in ("table(past=10)", "asgd", "delay-adaptive", "picky(5)", "fedbuff(4)",
+                       "throttle", "kardam(1)", "basgd(3, cwtm({share}))", "zeno++", "aflguard"):
             with self.subTest(method=method):
                 rows = self.metrics(method, method=method, server_samples=50, eta=0.01)
                 self.assertEqual(rows[-1]["t"], "120")
@@ -385,6 +389,7 @@ class RefusalsTest(TrainTest):
         self.assertIn('set optimizer = "momentum"', self.refused(method="basgdm(2)"))
         self.assertIn("needs more than 6 workers", self.refused(method="kardam(2)"))
         self.assertIn("did you mean 'kardam'?", self.refused(method="kardan(1)"))
+        self.assertIn("take ctma(cwmed, 0.4)", self.refused(method="table(past=9)", rule="cwmed"))
 
     def test_a_share_of_one_half_is_impossible(self):
         self.assertIn("share = 0.5", self.refused(share=0.5))

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct WeighedRows {
   std::vector<double> weights = {};         // above 0
   std::vector<double> kept = {};            // fraction of each weight that the rule used
   std::vector<bool> is_byzantine = {};
+  // The server's last one, where the rule over these rows does not give it; borrowed.
+  std::span<const float> direction = {};
 };
 
 class Explainer {
@@ -34,7 +37,8 @@ class Explainer {
 
   // All members but the staleness, which the rows do not tell. NaN while no row has a weight, or no
   // honest one has. Weights and what was kept are the server's own; its direction is computed again
-  // from the rows, so `bucketing`, which draws, is shown with other buckets.
+  // from the rows, so `bucketing`, which draws, is shown with other buckets, or it is the last one
+  // where rows are judged by their past.
   //
   // The coefficients of the geometric median follow from its result y: at a minimum they are in
   // proportion to weight / |y - row|, and where y is a row that row has all of it.

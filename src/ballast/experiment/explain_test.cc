@@ -42,6 +42,21 @@ TEST(Explanation, MeasuresTheDirectionAgainstTheHonestMean) {
   EXPECT_NEAR(why.honest_noise, 1.0 / 3.0, 1e-6);
 }
 
+// Of a server that judges rows by their past the direction is its own.
+TEST(Explanation, TakesADirectionThatIsGiven) {
+  const std::vector<float> honest = {2, 0}, liar = {-9, 0}, direction = {0, 4};
+  const WeighedRows rows{.dim = 2,
+                         .pointers = {honest.data(), liar.data()},
+                         .weights = {1.0, 1.0},
+                         .kept = {1.0, 0.0},
+                         .is_byzantine = {false, true},
+                         .direction = direction};
+  auto explainer = Explainer::make("mean", {.honest = 1, .byzantine = 1}).value();
+  const records::Explanation why = explainer.explain(rows).value();
+  EXPECT_EQ(why.direction_cosine, 0.0);
+  EXPECT_EQ(why.byzantine_kept, 0.0);
+}
+
 TEST(Explanation, SeesADirectionThatIsTurnedRound) {
   const auto why = explain(
       "mean", {{.values = {1, 1}, .weight = 3}, {.values = {-9, -9}, .is_byzantine = true}});
@@ -94,12 +109,15 @@ std::shared_ptr<const data::Dataset> points() {
   return std::make_shared<const data::Dataset>(std::move(*dataset));
 }
 
-TEST(Explanation, StandsInEveryEvaluationAndChangesNoRun) {
+class ExplainedRun : public testing::TestWithParam<const char*> {};
+
+TEST_P(ExplainedRun, HasItInEveryEvaluationAndIsTheSame) {
   PlannedRun planned{
       .run = assembly::RunSpec(), .seed = 1, .name = "run", .panel = "", .curve = ""};
   planned.run.data = "files";
   planned.run.model = "softmax";
   planned.run.rule = "ctma(gm, 0.4)";
+  planned.run.method = GetParam();
   planned.run.updates = 60;
   planned.run.evaluate_every = 30;
   auto model = learn::make_model(
@@ -122,6 +140,9 @@ TEST(Explanation, StandsInEveryEvaluationAndChangesNoRun) {
   // more.
   EXPECT_LT(why.staleness_byzantine, why.staleness_honest);
 }
+
+INSTANTIATE_TEST_SUITE_P(Methods, ExplainedRun, testing::Values("table", "table(past=5)"),
+                         [](const auto& which) { return "Case" + std::to_string(which.index); });
 
 }  // namespace
 }  // namespace ballast::experiment

@@ -12,6 +12,7 @@
 #include "ballast/assembly/parts.h"
 #include "ballast/experiment/explain.h"
 #include "ballast/experiment/run_checkpoint.h"
+#include "ballast/methods/registry.h"
 #include "ballast/sim/cluster.h"
 
 namespace ballast::experiment {
@@ -252,7 +253,8 @@ RunIdentity identity_of(const records::RunRecord& record, const server::Paramete
 Result<std::optional<Explainer>> make_explainer(const assembly::RunSpec& run,
                                                 const RunOptions& options) {
   if (!options.explains) return std::nullopt;
-  if (run.method != "table") {
+  BALLAST_TRY(const methods::MethodPlan plan, methods::method_registry().parse(run.method));
+  if (!plan.uses_rule) {
     return unsupported(
         fmt::format("only the rows of a table can be explained, and the method is {}", run.method));
   }
