@@ -10,6 +10,7 @@ FOLDER holds the binary version of CIFAR-10: data_batch_1.bin to data_batch_5.bi
 """
 
 import argparse
+import copy
 from pathlib import Path
 from typing import List, Tuple
 
@@ -103,7 +104,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--attack", default="sign-flip")
     parser.add_argument("--rule", default="ctma(gm, 0.4)")
+    parser.add_argument("--weights", default="count", help='of the rows, such as "f-cap(1, 0.2)"')
     parser.add_argument("--optimizer", default="mu2")
+    parser.add_argument("--beta", type=float, default=0.25, help="of mu2: weight of a new sample")
+    parser.add_argument("--gamma", type=float, default=0.1, help="of mu2: share of a new iterate")
     parser.add_argument("--workers", type=int, default=17)
     parser.add_argument("--byzantine", type=int, default=8)
     parser.add_argument("--share", type=float, default=0.4, help="of the updates that are lies")
@@ -119,15 +123,10 @@ def arguments() -> argparse.Namespace:
     return options
 
 
-def main() -> None:
-    options = arguments()
-    if options.random_data is not None:
-        train, test = random_images(options.random_data, 1), random_images(256, 2)
-    else:
-        train, test = read_cifar10(options.data)
-    torch.manual_seed(options.seed)
-    net = resnet18(options.width)
-    simulation = ballast.Simulation(
+def make_simulation(
+    options: argparse.Namespace, net: nn.Module, train: Images, test: Images, updates: int
+) -> ballast.Simulation:
+    return ballast.Simulation(
         net,
         None,  # cross-entropy
         train,
@@ -137,15 +136,32 @@ def main() -> None:
         share=options.share if options.byzantine else 0.0,
         attack=options.attack,
         rule=options.rule,
+        weights=options.weights,
         optimizer=options.optimizer,
-        updates=options.updates,
-        evaluate_every=options.evaluate_every or options.updates,
+        beta=options.beta,
+        gamma=options.gamma,
+        updates=updates,
+        evaluate_every=options.evaluate_every or updates,
         batch=options.batch,
         eta=options.eta,
         seed=options.seed,
         device=options.device,
         classes=10,
     )
+
+
+def main() -> None:
+    options = arguments()
+    if options.random_data is not None:
+        train, test = random_images(options.random_data, 1), random_images(256, 2)
+    else:
+        train, test = read_cifar10(options.data)
+    torch.manual_seed(options.seed)
+    net = resnet18(options.width)
+    if options.random_data is not None and options.device != "cpu":
+        # PyTorch loads its kernels when they are first used, which is not what is to be measured.
+        make_simulation(options, copy.deepcopy(net), train, test, 2 * options.workers).run()
+    simulation = make_simulation(options, net, train, test, options.updates)
     history = simulation.run()
     parameters = sum(parameter.numel() for parameter in net.parameters())
     print(f"{parameters} parameters on {options.device}, {options.rule}, {options.attack}")
@@ -153,7 +169,7 @@ def main() -> None:
         print(f"after {t} updates: accuracy {accuracy:.4f}")
     seconds = float(history["seconds"][-1])
     outside = 1 - history.gradient_seconds / seconds
-    each = 1000 * seconds / options.updates
+    each = 1000 * seconds / int(history["t"][-1] or 1)
     print(f"{history.status}: {each:.2f} ms an update, {outside:.1%} of it outside gradients")
     stays = "stay on the device" if simulation.on_device else "pass through host memory"
     print(f"updates {stays}")

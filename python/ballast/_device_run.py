@@ -15,10 +15,11 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import numpy as np
 
 from . import _core
-from ._device import first_device, torch_stream
+from ._device import first_device
 from ._network import Network
+from ._queues import queues_of
 
-LossOf = Callable[[np.ndarray, np.ndarray], Any]
+LossOf = Callable[[np.ndarray, np.ndarray], Callable[[], Any]]
 Evaluate = Callable[[Any, np.ndarray], Tuple[float, float]]
 
 _PROGRESS_STEP = 10
@@ -42,9 +43,12 @@ class _Worker:
         self.direction: Any = None
         self.model: Any = None
         self.previous_model: Any = None
-        self.sent: Any = None  # what is under way; None: it is not finite
-        self.sent_statistics: Any = None  # in host memory, where the server combines them
-        self.loss = 0.0
+        self.sent: Any = None  # what is under way
+        # What Python and the server read of it, in host memory; there when the mark is reached.
+        self.host_statistics: Any = None
+        self.host_numbers: Any = None  # the loss, the largest magnitude of the update
+        self.mark: Any = None
+        self.spans: List[Tuple[Any, Any]] = []  # marks around its gradients
 
 
 class _Tally:
@@ -70,6 +74,7 @@ class DeviceRun:
         # Where no gradient is taken at the model before, one place for models serves all workers.
         self._needs_previous = cluster.correction(2)[1]
         self._shared_model = None if self._needs_previous else self._new_vector()
+        self._queues = queues_of(self._torch, network.device)
         self._gradient_seconds = 0.0
         self._tally = _Tally()
         self._rows: List[Dict[str, Any]] = []
@@ -82,10 +87,13 @@ class DeviceRun:
         self._loss_of, self._evaluate, self._told = loss_of, evaluate, told
         self._begin, self._evaluating = begin, 0.0
         with first_device(), self._network.joined():
-            for number in range(self._cluster.workers):
-                self._join(number)
-            status = self._deliver_all()
-            model = self._read_model()
+            try:
+                for number in range(self._cluster.workers):
+                    self._join(number)
+                status = self._deliver_all()
+                model = self._read_model()
+            finally:
+                self._queues.finish()  # before memory that is in use is let go
         run = self._cluster.settings()
         run["status"] = status
         run["evaluations"] = self._rows
@@ -100,17 +108,16 @@ class DeviceRun:
             self._cluster.dim, dtype=self._torch.float32, device=self._network.device
         )
 
-    def _stream(self) -> int:
-        return torch_stream(self._torch, self._network.device)
-
     @staticmethod
     def _export(tensor: Any) -> Any:
-        # -1, "no synchronisation": the library queues its work on PyTorch's own stream.
+        # -1, "no synchronisation": who waits for whom is said by _queues.
         return tensor.__dlpack__(stream=-1) if tensor.is_cuda else tensor.__dlpack__()
 
     def _read_model(self) -> Any:
         model = self._new_vector()
-        self._cluster.read_model(self._export(model), self._stream())
+        self._queues.hold_server()
+        self._cluster.read_model(self._export(model), self._queues.server)
+        self._queues.hold_gradients()
         return model
 
     def _statistics(self) -> np.ndarray:
@@ -119,16 +126,18 @@ class DeviceRun:
         return self._start_statistics if combined is None else combined
 
     def _place_for_model(self, worker: _Worker) -> Any:
-        """Memory of a model that is not needed any more."""
-        if self._shared_model is not None:
-            return self._shared_model
-        place = worker.previous_model
-        return self._new_vector() if place is None else place
+        """Memory of a model that is not needed any more, for the server to write to. The worker's
+        own was last read by gradients that have been waited for; other memory may be in use."""
+        if self._shared_model is None and worker.previous_model is not None:
+            return worker.previous_model
+        self._queues.hold_server()
+        return self._new_vector() if self._shared_model is None else self._shared_model
 
     def _join(self, number: int) -> None:
         worker = self._workers[number]
         model = self._place_for_model(worker)
-        self._cluster.join(number, self._export(model), self._stream())
+        self._cluster.join(number, self._export(model), self._queues.server)
+        self._queues.hold_gradients()
         if self._cluster.comes_again(number):
             self._compute(number, model)
 
@@ -139,7 +148,7 @@ class DeviceRun:
             if number is None:
                 return "finished"
             worker = self._workers[number]
-            if worker.sent is None:
+            if not self._arrives(worker):
                 self._evaluate_now(t)
                 return "diverged"
             t += 1
@@ -147,11 +156,12 @@ class DeviceRun:
             model = self._place_for_model(worker)
             outcome = self._cluster.deliver(
                 self._export(worker.sent),
-                worker.sent_statistics,
+                worker.host_statistics.numpy(),
                 self._export(model),
-                self._stream(),
+                self._queues.server,
             )
-            self._note(number, outcome, worker.loss)
+            self._queues.hold_gradients()
+            self._note(number, outcome, float(worker.host_numbers[0]))
             is_last = t == self._cluster.updates
             if self._told is not None and (t % _PROGRESS_STEP == 0 or is_last):
                 self._told((t - 1) % _PROGRESS_STEP + 1)
@@ -164,42 +174,58 @@ class DeviceRun:
                 self._compute(number, model)
 
     def _compute(self, number: int, model: Any) -> None:
-        """The worker's next update, from the model it was given."""
+        """Queues the worker's next update, from the model it was given."""
         worker = self._workers[number]
-        step = worker.updates + 1
-        indices, labels, seed = self._cluster.draw(number, step)
-        keep, needs_previous = self._cluster.correction(step)
+        worker.updates += 1
+        indices, labels, seed = self._cluster.draw(number, worker.updates)
+        keep, needs_previous = self._cluster.correction(worker.updates)
+        loss_of = self._loss_of(indices, labels)
 
-        def loss_of() -> Any:
-            return self._timed(lambda: self._loss_of(indices, labels))
+        def timed_loss() -> Any:
+            begin = self._queues.mark()
+            result = loss_of()
+            worker.spans.append((begin, self._queues.mark()))
+            return result
 
         gradient_at = self._network.gradient_in_place
-        loss, gradient, statistics = gradient_at(model, seed, worker.statistics, loss_of)
+        loss, gradient, statistics = gradient_at(model, seed, worker.statistics, timed_loss)
         reference = gradient
         if needs_previous:
-            _, reference, _ = gradient_at(worker.model, seed, None, loss_of)
+            _, reference, _ = gradient_at(worker.model, seed, None, timed_loss)
         direction = _correct(gradient, worker.direction, reference, keep)
-        sent_statistics = statistics.cpu().numpy()
-        largest = float(self._torch.linalg.vector_norm(direction, float("inf")))  # NaN of a NaN
-        if not math.isfinite(largest) or not np.isfinite(sent_statistics).all():
-            worker.sent = None
-            return
-        worker.updates, worker.loss = step, float(loss)
         worker.direction, worker.statistics = direction, statistics
-        worker.sent_statistics = sent_statistics
         worker.previous_model, worker.model = worker.model, model
         is_byzantine = self._cluster.is_byzantine(number)
         worker.sent = self._change(direction) if is_byzantine else direction
+        self._report(worker, loss)
 
-    def _timed(self, work: Callable[[], Any]) -> Any:
-        """Counts the time of forward and backward passes alone; a device is waited for."""
-        wait = self._torch.cuda.synchronize if self._network.device.type == "cuda" else _nothing
-        wait()
-        begin = time.perf_counter()
-        result = work()
-        wait()
-        self._gradient_seconds += time.perf_counter() - begin
-        return result
+    def _report(self, worker: _Worker, loss: Any) -> None:
+        """Queues what is to be known on the host when the update arrives."""
+        torch = self._torch
+        if worker.host_numbers is None:
+            worker.host_statistics = self._queues.host_memory(len(worker.statistics), torch.float32)
+            worker.host_numbers = self._queues.host_memory(2, torch.float64)
+        largest = torch.linalg.vector_norm(worker.direction, float("inf"))  # NaN of a NaN
+        numbers = torch.stack((loss.reshape(()).double(), largest.double()))
+        worker.host_statistics.copy_(worker.statistics, non_blocking=True)
+        worker.host_numbers.copy_(numbers, non_blocking=True)
+        worker.mark = self._queues.mark()
+
+    def _arrives(self, worker: _Worker) -> bool:
+        """Waits for the worker's update; returns whether it is finite.
+
+        The time of the gradients is that between the marks before a forward pass and after its
+        backward pass, on the device's own clock: the device computes, or waits for Python to queue
+        the rest of these passes. All other time is outside, on the device as in Python, but for
+        that in which both go on at once. bench/gpu_python_parts.py compares a run with the same
+        gradients alone.
+        """
+        self._queues.wait_for(worker.mark)
+        for begin, end in worker.spans:
+            self._gradient_seconds += self._queues.seconds(begin, end)
+        worker.spans.clear()
+        largest = float(worker.host_numbers[1])
+        return math.isfinite(largest) and bool(np.isfinite(worker.host_statistics.numpy()).all())
 
     def _note(self, number: int, outcome: Dict[str, Any], loss: float) -> None:
         if not outcome["is_accepted"]:
@@ -211,6 +237,7 @@ class DeviceRun:
             self._tally.losses.append(loss)
 
     def _evaluate_now(self, t: int) -> None:
+        self._queues.finish()  # which is time of the training
         begin = time.perf_counter()
         loss, accuracy = self._evaluate(self._read_model(), self._statistics())
         tally, self._tally = self._tally, _Tally(self._tally.byzantine)
@@ -242,7 +269,3 @@ def _correct(gradient: Any, before: Any, reference: Any, keep: float) -> Any:
 
 def _mean(values: List[Any]) -> float:
     return float(sum(values) / len(values)) if values else float("nan")
-
-
-def _nothing() -> None:
-    pass

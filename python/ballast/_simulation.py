@@ -101,12 +101,36 @@ class _Samples:
         self._given = given
 
     def batch(self, indices: np.ndarray) -> Tuple[Any, Any]:
-        if self._pair is not None:
-            chosen = self._torch.from_numpy(indices.astype(np.int64)).to(self._device)
-            return self._pair[0][chosen], self._pair[1][chosen]
+        return self.chosen(indices, None)()
+
+    def chosen(
+        self, indices: np.ndarray, classes: Optional[np.ndarray]
+    ) -> Callable[[], Tuple[Any, Any]]:
+        """These samples, new ones each time, for a model may change its inputs; with other classes
+        than their own where such are given."""
+        if self._pair is None:
+            there = None if classes is None else self._bring(classes)
+            return lambda: self._collated(indices, there)
+        inputs, targets = self._pair
+        if classes is None:
+            where = self._bring(indices)
+            return lambda: (inputs[where], targets[where])
+        where, there = self._bring(np.stack((indices, classes)))
+        return lambda: (inputs[where], there.clone())
+
+    def _collated(self, indices: np.ndarray, classes: Any) -> Tuple[Any, Any]:
         samples = [self._given[int(i)] for i in indices]
         inputs, targets = self._torch.utils.data.default_collate(samples)
+        if classes is not None:
+            return inputs.to(self._device), classes.clone()
         return inputs.to(self._device), targets.to(self._device)
+
+    def _bring(self, numbers: np.ndarray) -> Any:
+        """To the device. A copy from memory that is not pinned would wait for all of its work."""
+        there = self._torch.from_numpy(numbers.astype(np.int64))
+        if self._device.type == "cuda":
+            there = there.pin_memory()
+        return there.to(self._device, non_blocking=True)
 
     def labels(self) -> Optional[np.ndarray]:
         """Classes, or None where targets are not whole numbers."""
@@ -285,14 +309,17 @@ class Simulation:
         run = DeviceRun(cluster, self._network, self._attack, statistics)
         return run.train(self._loss_of, self._evaluate, told)
 
-    def _loss_of(self, indices: np.ndarray, labels: np.ndarray) -> Any:
-        """The loss of a batch, and its gradient in the module."""
-        inputs, targets = self._train.batch(indices)
-        if self._labels:
-            targets = self._torch.from_numpy(labels.astype(np.int64)).to(self._network.device)
-        loss = self._loss(self._network.module(inputs), targets)
-        loss.backward()
-        return loss
+    def _loss_of(self, indices: np.ndarray, labels: np.ndarray) -> Callable[[], Any]:
+        """The loss of a batch and its gradient in the module, each time it is called."""
+        chosen = self._train.chosen(indices, labels if self._labels else None)
+
+        def loss_of() -> Any:
+            inputs, targets = chosen()
+            loss = self._loss(self._network.module(inputs), targets)
+            loss.backward()
+            return loss
+
+        return loss_of
 
     def _gradient(
         self,
@@ -304,7 +331,7 @@ class Simulation:
         statistics: Optional[np.ndarray],
     ) -> float:
         return self._network.gradient(
-            parameters, seed, out, statistics, lambda: self._loss_of(indices, labels)
+            parameters, seed, out, statistics, self._loss_of(indices, labels)
         )
 
     def _evaluate(self, parameters: Any, statistics: np.ndarray) -> Tuple[float, float]:

@@ -480,3 +480,51 @@ def test_updates_and_models_do_not_leave_the_device(tmp_path):
     assert sum(each >= size for each in out) <= 2, out
     assert sum(each >= size for each in into) <= 4, into
     assert sum(each for each in out if each < size) < size / 10
+
+
+def test_the_seed_of_a_sample_is_that_of_torch():
+    simulation = ballast.Simulation(
+        make_linear(), None, blobs(1, 300), blobs(2, 20), device="cuda", **SETTINGS
+    )
+    for seed in (0, 7, 2**63, 2**64 - 1):
+        torch.manual_seed(seed)
+        expected = torch.rand(9), torch.rand(9, device="cuda")
+        simulation._network._seed(seed)
+        assert torch.equal(torch.rand(9), expected[0])
+        assert torch.equal(torch.rand(9, device="cuda"), expected[1])
+
+
+@pytest.mark.parametrize("optimizer", ["mu2", "momentum"])
+def test_a_run_in_two_queues_has_the_bits_of_the_run_in_one(optimizer, monkeypatch):
+    """Large enough that the server works while gradients are computed."""
+    from ballast import _queues
+
+    def history():
+        torch.manual_seed(0)
+        layers = [torch.nn.Linear(6, 40_000), torch.nn.ReLU(), torch.nn.Linear(40_000, 3)]
+        options = {**SETTINGS, "workers": 9, "updates": 150, "evaluate_every": 50, "eta": 1e-3}
+        simulation = ballast.Simulation(
+            torch.nn.Sequential(*layers),
+            None,
+            blobs(1, 300),
+            blobs(2, 200),
+            device="cuda",
+            attack="sign-flip",
+            optimizer=optimizer,
+            **options,
+        )
+        return simulation.run(progress=False)
+
+    two = history()
+    for name in ("hold_server", "hold_gradients"):
+        monkeypatch.setattr(_queues.Queues, name, lambda self: self.finish())
+    monkeypatch.setattr(
+        _queues.Queues,
+        "mark",
+        lambda self, mark=_queues.Queues.mark: (mark(self), self.finish())[0],
+    )
+    one = history()
+    assert one.status == two.status == "finished"
+    np.testing.assert_array_equal(one.parameters, two.parameters)
+    np.testing.assert_array_equal(one["train_loss"], two["train_loss"])
+    assert 0 < two.gradient_seconds <= two["seconds"][-1]

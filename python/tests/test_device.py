@@ -242,3 +242,42 @@ def test_weights_that_would_lie_badly_are_left_where_they_are():
         before = [parameter.data_ptr() for parameter in net.parameters()]
         with made._network.joined():
             assert [parameter.data_ptr() for parameter in net.parameters()] == before
+
+
+@pytest.mark.parametrize("optimizer", ["mu2", "sgd"])
+def test_a_model_that_changes_its_inputs_gets_new_ones_for_each_gradient(optimizer):
+    class Halving(torch.nn.Module):
+        def forward(self, x):
+            return x.mul_(0.5)
+
+    histories = []
+    for way in ("_run_through_host", "_run_in_place"):
+        options = {"workers": 3, "updates": 20, "rule": "cwmed", "optimizer": optimizer}
+        net = torch.nn.Sequential(Halving(), make_net())
+        made = ballast.Simulation(net, None, blobs(1, 90), blobs(2, 30), **options)
+        through = way == "_run_through_host"
+        histories.append(made.run(progress=False) if through else ballast.History(in_place(made)))
+    assert_same(*histories)
+
+
+def test_a_data_set_that_is_no_pair_gives_the_same_run():
+    values, labels = blobs(1, 90)
+    pairs = [(torch.from_numpy(value), int(label)) for value, label in zip(values, labels)]
+    histories = []
+    for given in (pairs, (values, labels)):
+        options = {"workers": 5, "byzantine": 2, "share": 0.4, "attack": "label-flip"}
+        options.update(updates=20, rule="cwmed")
+        made = ballast.Simulation(make_net(), None, given, blobs(2, 30), **options)
+        histories.append(ballast.History(in_place(made)))
+    assert_same(*histories)
+
+
+def test_the_seed_of_a_sample_is_that_of_torch():
+    network = simulation()._network
+    for seed in (0, 7, 2**63, 2**64 - 1):
+        torch.manual_seed(seed)
+        expected = torch.get_rng_state()
+        network._seed(seed ^ 1)
+        assert not torch.equal(torch.get_rng_state(), expected)
+        network._seed(seed)
+        assert torch.equal(torch.get_rng_state(), expected)
