@@ -172,9 +172,9 @@ class Simulation:
 
     On a CUDA device models and updates never leave it (only BatchNorm's statistics do), as long as
     the Byzantine workers need nothing but their own update: the attacks none, label-flip, sign-flip
-    and zero. Other attacks, other methods than "table" and explain=True take a detour: gradients
-    and rules stay on the device, but every model and update passes through host memory, where the
-    attack is made. on_device says which it is.
+    and zero. Other attacks, other methods than "table" (also "table(past=30)") and explain=True
+    take a detour: gradients and rules stay on the device, but every model and update passes through
+    host memory, where the attack is made. on_device says which it is.
 
     Dropout and BatchNorm are as in the library's own engine: the second gradient of mu^2, on the
     same sample at the model before, sees the same mask and moves no statistics; each worker has its

@@ -197,6 +197,7 @@ def test_the_second_gradient_sees_the_same_mask_and_moves_no_statistics(data):
 
 METHODS = {  # with what each needs besides
     "table": {},
+    "table(past=5)": {},
     "asgd": {},
     "delay-adaptive": {},
     "picky(0.01)": {},

@@ -80,6 +80,12 @@ WEIGHTS = {
     "seventeen-momentum": {**SEVENTEEN, "optimizer": "momentum", "rule": "cwmed"},
 }
 
+PAST = {
+    "past": {"method": "table(past=7)"},
+    "past-little": {**SEVENTEEN, "attack": "little", "method": "table(past=5)",
+                    "weights": "f-cap(1, 0.2)", "rule": "distinct(ctma(gm, 0.4))"},
+}
+
 CIFAR10_RUNS = {
     "gm": {},
     "cwmed": {"rule": "cwmed"},
@@ -121,7 +127,7 @@ SMALL = {
     },
     "points": {
         "keys": {**POINTS, "model": "softmax"},
-        "runs": {**rules(), **ATTACKS, **OPTIMIZERS, **ARRIVALS, **WEIGHTS,
+        "runs": {**rules(), **ATTACKS, **OPTIMIZERS, **ARRIVALS, **WEIGHTS, **PAST,
                  "mlp": {"model": "mlp", "hidden": 12, "rule": "nnm(cwmed, 0.3)"}},
     },
 }

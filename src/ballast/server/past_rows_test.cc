@@ -151,7 +151,7 @@ class PlainPast {
       for (std::size_t j = 0; j < row.size(); ++j) x_[j] += c[i] * along[j];
       ++i;
     }
-    const Doubles direction = x_;
+    Doubles direction = x_;
     if (mistake_ == "direction before the last") x_ = std::exchange(older_, direction);
     if (x_.empty()) x_ = before;
     return direction;

@@ -50,13 +50,15 @@ constexpr std::size_t kWorkers = 3;
 constexpr std::size_t kDim = 4;
 constexpr std::size_t kStatistics = 2;
 
-server::ParameterServer make() {
+server::ParameterServer make(std::uint64_t past) {
   auto optimizer = ballast::optim::make_mu2_server<float>(
       {.eta = 0.1}, ballast::optim::ConstantAverage{0.1}, std::vector<float>(kDim));
-  auto method = server::make_table_method(
-      {.worker_count = kWorkers, .dim = kDim, .weights = server::CappedWeights{1, 0.4}},
-      ballast::robust::parse_rule("ctma(gm, 0.4)").value(),
-      ballast::kernels::make_reference_backend());
+  auto method = server::make_table_method({.worker_count = kWorkers,
+                                           .dim = kDim,
+                                           .weights = server::CappedWeights{1, 0.4},
+                                           .past = past},
+                                          ballast::robust::parse_rule("ctma(gm, 0.4)").value(),
+                                          ballast::kernels::make_reference_backend());
   return server::ParameterServer::make(
              {.worker_count = kWorkers, .statistic_count = kStatistics},
              {.method = std::move(method).value(), .optimizer = std::move(optimizer).value()})
@@ -161,7 +163,8 @@ bool are_equal(const server::ServerStateView& a, const server::ServerStateView& 
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Bytes bytes(data, size);
-  auto source = make();
+  const std::uint64_t past = 2 * bytes.below(2);
+  auto source = make(past);
   for (std::size_t left = bytes.below(9); left > 0; --left) {
     send(source, static_cast<std::uint32_t>(bytes.below(kWorkers)),
          static_cast<float>(bytes.below(19)) - 9.0f);
@@ -169,7 +172,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ServerState state = server::copy(source.state());
   while (!bytes.is_empty()) change(bytes, state);
 
-  auto target = make();
+  auto target = make(past);
   send(target, 0, 1.0f);
   const ServerState before = server::copy(target.state());
   if (!target.restore(std::move(state))) {
@@ -177,7 +180,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const ServerState taken = server::copy(target.state());
-  auto again = make();
+  auto again = make(past);
   BALLAST_CHECK(again.restore(server::copy(taken.view())).has_value(), "a state is one");
   BALLAST_CHECK(are_equal(again.state(), taken.view()), "and reads back");
   for (std::uint32_t worker = 0; worker < kWorkers; ++worker) send(target, worker, 2.0f);

@@ -129,8 +129,9 @@ class TableMethod final : public Method {
   Status check(MethodState& state, std::span<const std::uint64_t> lifetime_counts) const;
 
   TableOptions options_;
-  std::optional<PastRows> past_;  // with the rule, where there is one
-  robust::RowTable table_;        // the latest rows, else with the rule
+  // The rule belongs to the table that it judges: the averages, or without a past the latest rows.
+  std::optional<PastRows> past_;
+  robust::RowTable table_;  // the latest rows
   std::vector<std::uint64_t> counts_;
   std::vector<std::uint64_t> weights_;
   std::vector<double> kept_;

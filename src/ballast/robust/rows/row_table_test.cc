@@ -500,10 +500,12 @@ TEST(RowTable, CombinesWithTheCoefficientsOfTheRule) {
     EXPECT_EQ(parts.last_result(), nullptr);
     for (std::uint64_t update = 0; update < 40; ++update) {
       const std::size_t row = update * 3 % kRows;
+      const std::uint64_t count = 1 + update / kRows;
+      const auto weight = static_cast<double>(count);
       const Case drawn = draw_normal(1, kDim, update);
       const std::vector<float> values(drawn.rows[0].begin(), drawn.rows[0].end());
       for (RowTable* table : {&whole, &parts}) {
-        ASSERT_TRUE(table->put(row, values, static_cast<double>(1 + update / kRows)).has_value());
+        ASSERT_TRUE(table->put(row, values, weight).has_value());
       }
       const std::vector<float> result = kernels::values_of(**whole.aggregate(update));
       const std::span<const double> c = parts.coefficients(update).value();
