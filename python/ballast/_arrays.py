@@ -73,7 +73,7 @@ def _view_of_foreign(value: Any) -> Tuple[Array, Restore]:
         view = np.asarray(value)  # types that NumPy's DLPack does not have, such as bfloat16
     namespace = getattr(value, "__array_namespace__", None)
     if namespace is None:
-        return view, _same
+        return view, _restore_to_jax(value)
 
     def restore(result: Array) -> Any:
         try:
@@ -82,6 +82,15 @@ def _view_of_foreign(value: Any) -> Tuple[Array, Restore]:
             return namespace().asarray(result)
 
     return view, restore
+
+
+def _restore_to_jax(value: Any) -> Restore:
+    """Arrays of JAX before 0.4.32, as those for Python 3.9 are, name no namespace. What others have
+    that name none comes back as NumPy's."""
+    jax = sys.modules.get("jax")
+    if jax is None or not isinstance(value, jax.Array):
+        return _same
+    return lambda result: jax.device_put(result, next(iter(value.devices())))
 
 
 def is_floating(dtype: Any) -> bool:

@@ -119,6 +119,50 @@ def test_a_client_outlives_its_server():
     client.leave()
 
 
+@pytest.mark.parametrize("way", ["between steps", "during the gradient", "waiting for the verdict"])
+def test_an_optimizer_outlives_its_server(way):
+    """The server goes; the step says so, the weights are as they were, and a server that comes
+    back at the same address goes on with the same optimizer."""
+    torch = pytest.importorskip("torch")
+    import ballast.torch
+
+    torch.manual_seed(0)
+    net = torch.nn.Linear(5, 1)
+    x = torch.randn(8, 5)
+    stops = []
+
+    def closure():
+        if stops:
+            stops.pop()()
+        return net(x).square().mean()
+
+    # f-cap of five workers takes no step, and so no verdict comes, before others have joined.
+    weights = "f-cap(1, 0.3)" if way == "waiting for the verdict" else "count"
+    keys = {"workers": 5, "weights": weights, "eta": 0.1}
+    server = ballast.Server(net, **keys)
+    opt = ballast.torch.Optimizer(net, server.address, patience=0.5)
+    opt.join()
+    if way == "between steps":
+        assert opt.step(closure) > 0 and opt.verdict == "accepted"
+        server.stop()
+    elif way == "during the gradient":
+        assert opt.step(closure) > 0
+        stops.append(server.stop)
+    else:
+        stops.append(threading.Timer(0.5, server.stop).start)
+    before = net.weight.detach().clone()
+    with pytest.raises(ballast.BallastError):
+        opt.step(closure)
+    assert torch.equal(net.weight, before)
+    with pytest.raises(ballast.BallastError):
+        opt.step(closure)
+    opt.leave()
+    with ballast.Server(net, **{**keys, "weights": "count"}, listen=server.address) as again:
+        assert opt.step(closure) > 0 and opt.verdict == "accepted"
+        assert again.status()["accepted"] == 1
+        opt.leave()
+
+
 def test_two_threads_do_not_share_a_client():
     said = queue.Queue()
 

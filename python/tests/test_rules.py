@@ -144,6 +144,15 @@ def test_jax_arrays_come_back_as_jax_arrays(rng):
         check_jax(jax, rng)
 
 
+def test_jax_arrays_without_a_namespace_come_back_too(rng, monkeypatch):
+    """JAX before 0.4.32."""
+    jax = pytest.importorskip("jax")
+    with jax.default_device(jax.devices("cpu")[0]):
+        kind = type(jax.numpy.ones(1))
+        monkeypatch.setattr(kind, "__array_namespace__", None, raising=False)
+        check_jax(jax, rng)
+
+
 def check_jax(jax, rng):
     rows = rng.standard_normal((5, 7), dtype=np.float32)
     expected = ballast.aggregate("cwmed", rows)

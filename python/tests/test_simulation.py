@@ -369,8 +369,31 @@ except KeyboardInterrupt:
 """
 
 
-def test_ctrl_c_ends_train(tmp_path):
-    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path)]
+INTERRUPTED_SIMULATION = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import torch, ballast
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 3))
+before = {name: value.clone() for name, value in net.state_dict().items()}
+data = torch.randn(200, 6), torch.arange(200) % 3
+def tell(done, total):
+    if done == 20: print("running", flush=True)
+options = dict(workers=3, byzantine=0, share=0.0, evaluate_every=1_000_000)
+simulation = ballast.Simulation(net, None, data, data, updates=1_000_000, **options)
+try:
+    simulation.run(progress=tell)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    for name, value in net.state_dict().items():
+        assert torch.equal(value, before[name]), name
+    again = ballast.Simulation(net, None, data, data, updates=10, **options).run(progress=False)
+    assert again.t[-1] == 10
+"""
+
+
+def interrupt(command):
+    """Sends Ctrl-C to a script once it says that it is running; it must tell and end well."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout.readline() == "running\n"
@@ -380,3 +403,12 @@ def test_ctrl_c_ends_train(tmp_path):
             assert process.wait(60) == 0
         finally:
             process.kill()
+
+
+def test_ctrl_c_ends_train(tmp_path):
+    interrupt([sys.executable, "-c", INTERRUPTED, str(tmp_path)])
+
+
+def test_ctrl_c_ends_a_simulation_and_leaves_its_model_alone():
+    pytest.importorskip("torch")
+    interrupt([sys.executable, "-c", INTERRUPTED_SIMULATION])
