@@ -81,7 +81,7 @@ TEST(Figures, TellCtmaTheShareOfTheRun) {
   EXPECT_THAT(rules,
               testing::UnorderedElementsAre("gm", "ctma(gm, 0.3)", "gm(iterations=3, start=zero)",
                                             "ctma(gm(iterations=3, start=zero), 0.3)", "cwmed",
-                                            "ctma(cwmed, 0.3)", "distinct(ctma(gm, 0.3))"));
+                                            "ctma(cwmed, 0.3)", "distinct(ctma(gm, 0.3), 0.3)"));
 }
 
 TEST(Figures, HaveOneRecommendedCurveInEveryPanelWithTheSameSetting) {
