@@ -292,6 +292,26 @@ TEST(OwnAttack, AMemoryByHandHasNamesAndPlaces) {
   EXPECT_NE(memory->status().error().message.find("\"a\""), std::string::npos);
 }
 
+TEST(OwnAttack, NoTwoPlacesOfAMemoryAreOne) {
+  const std::vector<std::string> names = {"a", "b", "c"};
+  const auto memory = make_attack_memory({.numbers = names, .vectors = names}).value();
+  const auto value_of = [&](std::size_t name, std::size_t place) {
+    return static_cast<float>(10 * name + place + 1);
+  };
+  for (std::size_t place = 6; place-- > 0;) {
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      memory->set_number(names[k], value_of(k, place), place);
+      memory->keep(names[k], Vector{value_of(k, place)}, place);
+    }
+  }
+  for (std::size_t place = 0; place < 6; ++place) {
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      EXPECT_EQ(memory->number(names[k], place), value_of(k, place));
+      EXPECT_EQ(memory->vector(names[k], place)[0], value_of(k, place));
+    }
+  }
+}
+
 // Keeps the state of a run after each arrival.
 class KeepAll final : public sim::CheckpointSink {
  public:
