@@ -107,7 +107,7 @@ class Installed(unittest.TestCase):
         self.assertIn("ctma(gm, 0.4)", run(folder / "example_comparison"))
 
     def test_train_needs_neither_network_nor_storage(self):
-        self.check(self.build("train"), "gradient", "attack", "loop")
+        self.check(self.build("train"), "gradient", "attack", "search", "loop")
 
     def test_how_to_pages_are_right_word_for_word(self):
         for page in ("how-to-add-a-method", "how-to-add-an-attack"):

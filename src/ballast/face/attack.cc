@@ -2,16 +2,54 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "ballast/attacks/registry.h"
 #include "ballast/expression/render.h"
 #include "ballast/face/attack_adapter.h"
 #include "ballast/face/guard.h"
+#include "ballast/face/preview_adapter.h"
 #include "ballast/kernels/finite.h"
+#include "ballast/sim/arrival.h"
 
 namespace ballast {
 namespace {
+
+// One name of each kind, so that its places are those of the library's own memory.
+const char* const kMemoryName = "library";
+
+Status check_update(std::span<const float> update) {
+  if (!update.empty() && !face::is_null(update)) return {};
+  return invalid_argument("the update is empty or a null span");
+}
+
+Status check_finite(std::span<const float> update) {
+  Status status = check_update(update);
+  if (!status || kernels::all_finite(update)) return status;
+  return invalid_argument("the update is not finite");
+}
+
+Status check_view(const AdversaryView& view, std::size_t dim) {
+  if (face::is_null(view.honest_rows) || face::is_null(view.honest_counts)) {
+    return invalid_argument("the view has a null span");
+  }
+  if (view.honest_counts.size() != view.honest_rows.size()) {
+    return invalid_argument(fmt::format("{} honest rows but {} counts", view.honest_rows.size(),
+                                        view.honest_counts.size()));
+  }
+  for (std::size_t i = 0; i < view.honest_rows.size(); ++i) {
+    const std::span<const float> row = view.honest_rows[i];
+    if (row.size() != dim || face::is_null(row) || view.honest_counts[i] == 0 ||
+        !kernels::all_finite(row)) {
+      return invalid_argument(
+          fmt::format("honest row {} is not {} finite values with a positive count", i, dim));
+    }
+  }
+  if (view.sender < sim::kWorkersMax) return {};
+  return invalid_argument(
+      fmt::format("the view has sender {}; there are at most {}", view.sender, sim::kWorkersMax));
+}
 
 // An attack of the library. Its own code takes for granted what is checked here.
 class LibraryAttack final : public Attack {
@@ -29,45 +67,85 @@ class LibraryAttack final : public Attack {
   }
 
   bool colludes() const override { return attack_->colludes(); }
+  bool needs_preview() const override { return attack_->needs_preview(); }
+  bool chooses_time() const override { return attack_->chooses_time(); }
+
+  MemoryNames remembers() const override {
+    if (!attack_->has_memory()) return {};
+    return {.numbers = {kMemoryName}, .vectors = {kMemoryName}};
+  }
 
   Status collude(const AdversaryView& view, std::span<float> update) const override {
     if (view.honest_rows.empty()) return {};
-    BALLAST_TRY_STATUS(check(view, update));
-    if (attack_->needs_preview() || attack_->has_memory() || attack_->chooses_time()) {
-      return unsupported(
-          "this attack knows the server or remembers what it saw; a simulation makes it");
-    }
-    std::vector<const float*> rows;
-    for (const auto row : view.honest_rows) rows.push_back(row.data());
-    attack_->collude({.honest_rows = {rows, update.size()},
-                      .honest_counts = view.honest_counts,
-                      .byzantine_count = view.byzantine_count,
-                      .model = view.model},
-                     update);
-    return {};
+    return face::guarded("the attack", [&]() -> Status {
+      BALLAST_TRY_STATUS(check_update(update));
+      return show(view, update.size(),
+                  [&](const attacks::AdversaryView& shown) { attack_->collude(shown, update); });
+    });
+  }
+
+  Status watch(std::span<const float> update, AttackMemory& memory) const override {
+    if (!attack_->has_memory()) return {};
+    return face::guarded("the attack", [&]() -> Status {
+      BALLAST_TRY_STATUS(check_finite(update));
+      BALLAST_TRY(attacks::AttackMemory* const places, places_of(&memory, 0, update.size()));
+      attack_->watch(update, *places);
+      return {};
+    });
+  }
+
+  Result<bool> holds(const AdversaryView& view, std::span<const float> update) const override {
+    if (!attack_->chooses_time()) return false;
+    return face::guarded("the attack", [&]() -> Result<bool> {
+      BALLAST_TRY_STATUS(check_finite(update));
+      bool waits = false;
+      BALLAST_TRY_STATUS(show(view, update.size(), [&](const attacks::AdversaryView& shown) {
+        waits = attack_->holds(shown, update);
+      }));
+      return waits;
+    });
   }
 
   const attacks::Attack& inner() const { return *attack_; }
 
  private:
-  static Status check(const AdversaryView& view, std::span<const float> update) {
-    if (update.empty() || face::is_null(update) || face::is_null(view.honest_rows) ||
-        face::is_null(view.honest_counts)) {
-      return invalid_argument("the update or the view is empty or a null span");
+  // The memory that the attack may use; null where it remembers nothing.
+  Result<attacks::AttackMemory*> places_of(AttackMemory* memory, std::size_t sender,
+                                           std::size_t dim) const {
+    if (!attack_->has_memory()) return nullptr;
+    auto* const ours = dynamic_cast<face::MemoryAdapter*>(memory);
+    if (ours == nullptr || ours->names() != remembers()) {
+      return invalid_argument(
+          "this attack remembers what it saw; give it a memory of the names that its remembers() "
+          "says");
     }
-    if (view.honest_counts.size() != view.honest_rows.size()) {
-      return invalid_argument(fmt::format("{} honest rows but {} counts", view.honest_rows.size(),
-                                          view.honest_counts.size()));
+    attacks::AttackMemory& places = ours->places();
+    const std::size_t workers = std::max(sender + 1, places.numbers.size());
+    BALLAST_TRY_STATUS(attack_->check_memory(places, {.dim = dim, .byzantine_workers = workers}));
+    return &places;
+  }
+
+  template <typename Ask>
+  Status show(const AdversaryView& view, std::size_t dim, const Ask& ask) const {
+    BALLAST_TRY_STATUS(check_view(view, dim));
+    if (attack_->needs_preview() && view.preview == nullptr) {
+      return invalid_argument(
+          "this attack tries its updates on the server; give the view a preview");
     }
-    for (std::size_t i = 0; i < view.honest_rows.size(); ++i) {
-      const std::span<const float> row = view.honest_rows[i];
-      if (row.size() != update.size() || face::is_null(row) || view.honest_counts[i] == 0 ||
-          !kernels::all_finite(row)) {
-        return invalid_argument(fmt::format(
-            "honest row {} is not {} finite values with a positive count", i, update.size()));
-      }
-    }
-    return {};
+    BALLAST_TRY(attacks::AttackMemory* const places, places_of(view.memory, view.sender, dim));
+    std::vector<const float*> rows;
+    for (const auto row : view.honest_rows) rows.push_back(row.data());
+    face::GivenPreview preview(view.preview);
+    ask(attacks::AdversaryView{.honest_rows = {rows, dim},
+                               .honest_counts = view.honest_counts,
+                               .byzantine_count = view.byzantine_count,
+                               .model = view.model,
+                               .sender = view.sender,
+                               .last_honest = view.last_honest,
+                               .held_count = view.held_count,
+                               .preview = attack_->needs_preview() ? &preview : nullptr,
+                               .memory = places});
+    return preview.status();
   }
 
   attacks::AttackPointer attack_;
@@ -85,55 +163,9 @@ Result<std::shared_ptr<const Attack>> parse_attack(std::string_view text) {
 
 std::string list_attacks() { return expression::to_text(attacks::attack_registry().catalogue()); }
 
-namespace face {
-
-const attacks::Attack* library_attack(const ballast::Attack& attack) {
+const attacks::Attack* face::library_attack(const ballast::Attack& attack) {
   const auto* ours = dynamic_cast<const LibraryAttack*>(&attack);
   return ours == nullptr ? nullptr : &ours->inner();
 }
 
-AttackAdapter::AttackAdapter(const ballast::Attack& attack) : attack_(attack) {
-  note(guarded("the attack", [&]() -> Status {
-    colludes_ = attack_.colludes();
-    return {};
-  }));
-}
-
-Result<std::vector<int>> AttackAdapter::label_map(int class_count) const {
-  return guarded("the attack", [&] { return attack_.label_map(class_count); });
-}
-
-void AttackAdapter::change_update(const worker::SampleKey& key, std::span<float> update) const {
-  const SampleKey shown = {.seed = key.seed, .worker = key.worker, .step = key.step};
-  note(guarded("the attack", [&] { return attack_.change_update(shown, update); }));
-}
-
-void AttackAdapter::collude(const attacks::AdversaryView& view, std::span<float> update) const {
-  note(guarded("the attack", [&] {
-    std::vector<std::span<const float>> rows;
-    for (std::size_t i = 0; i < view.honest_rows.row_count(); ++i) {
-      rows.push_back(view.honest_rows.row(i));
-    }
-    return rows.empty() ? Status{}
-                        : attack_.collude({.honest_rows = rows,
-                                           .honest_counts = view.honest_counts,
-                                           .byzantine_count = view.byzantine_count,
-                                           .model = view.model},
-                                          update);
-  }));
-}
-
-Status AttackAdapter::status() const {
-  const std::lock_guard lock(mutex_);
-  if (failure_) return tl::unexpected(*failure_);
-  return {};
-}
-
-void AttackAdapter::note(const Status& status) const {
-  if (status) return;
-  const std::lock_guard lock(mutex_);
-  if (!failure_) failure_ = status.error();
-}
-
-}  // namespace face
 }  // namespace ballast

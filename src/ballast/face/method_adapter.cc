@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ballast/face/guard.h"
+#include "ballast/face/state_name.h"
 
 namespace ballast {
 namespace {
@@ -18,17 +19,11 @@ auto* find(List& list, std::string_view name) {
   return found == list.end() ? nullptr : &*found;
 }
 
-bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
-}
-
 // A state that no checkpoint can hold is found before one is written.
 Status check(const MethodStateView& state) {
   std::set<std::string_view> names;
   const auto check_name = [&](std::string_view name) -> Status {
-    if (is_name(name) && names.insert(name).second) return {};
+    if (face::is_state_name(name) && names.insert(name).second) return {};
     return invalid_argument(
         fmt::format("the state names \"{}\" twice, or it is not lower-case letters, digits and "
                     "dashes",

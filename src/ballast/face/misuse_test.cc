@@ -343,11 +343,156 @@ TEST(Misuse, OfALibraryAttackByHandIsAnError) {
   expect_error(collude(honest, {}), "0 counts");
   expect_error(collude(honest, std::vector<std::uint64_t>{0}), "honest row 0");
   expect_error(attack->change_update({}, {static_cast<float*>(nullptr), 2}), "null");
+}
+
+// Answers every update with the same direction.
+class FixedPreview final : public ServerPreview {
+ public:
+  explicit FixedPreview(std::span<const float> direction) : direction_(direction) {}
+  std::span<const float> direction_after(std::span<const float> /*update*/) override {
+    if (direction_.size() == 7) throw std::runtime_error("no server");
+    return direction_;
+  }
+
+ private:
+  std::span<const float> direction_;
+};
+
+TEST(Misuse, OfAPreviewOrAMemoryByHandIsAnError) {
+  const Vector honest = {1, 2};
   const std::vector<std::span<const float>> rows = {honest};
-  expect_error(parse_attack("little-search")
-                   .value()
-                   ->collude({.honest_rows = rows, .honest_counts = counts, .model = {}}, update),
-               "a simulation makes it");
+  const std::vector<std::uint64_t> counts = {1};
+  Vector update = {1, 2};
+  AdversaryView view{.honest_rows = rows, .honest_counts = counts, .model = {}};
+
+  const auto search = parse_attack("little-search").value();
+  expect_error(search->collude(view, update), "preview");
+  for (const Vector& direction : {Vector{1}, Vector{1, kNan}, Vector{1, 2, 3}, Vector(7)}) {
+    FixedPreview preview(direction);
+    view.preview = &preview;
+    expect_error(search->collude(view, update),
+                 direction.size() == 7 ? "no server" : "the preview answered");
+  }
+  FixedPreview null_preview(null_values(2));
+  view.preview = &null_preview;
+  expect_error(search->collude(view, update), "the preview answered");
+  FixedPreview good(honest);
+  view.preview = &good;
+  EXPECT_TRUE(search->collude(view, update).has_value());
+
+  const auto replay = parse_attack("stale-replay(3, own)").value();
+  expect_error(replay->collude(view, update), "remembers");
+  const auto other = make_attack_memory({.numbers = {"other"}}).value();
+  view.memory = other.get();
+  expect_error(replay->collude(view, update), "remembers");
+  const auto memory = make_attack_memory(replay->remembers()).value();
+  view.memory = memory.get();
+  view.sender = kHuge;
+  expect_error(replay->collude(view, update), "sender");
+  view.sender = 1;
+  EXPECT_TRUE(replay->collude(view, update).has_value());
+  Vector longer = {1, 2, 3};
+  expect_error(replay->watch(longer, *memory), "memory");
+  expect_error(replay->watch(null_values(2), *memory), "null");
+  memory->set_number(replay->remembers().numbers[0], 1e18, 1);
+  expect_error(replay->collude(view, update), "memory");
+
+  const auto burst = parse_attack("delayed-burst(sign-flip, 2)").value();
+  view.memory = nullptr;
+  expect_error(burst->holds(view, update), "remembers");
+  expect_error(burst->holds(view, Vector{1, kNan}), "finite");
+}
+
+// An own attack that stumbles in one of its hooks ends the simulation, and nothing else.
+template <typename Prepare>
+void expect_attack_error(const Prepare& prepare, const std::string& part) {
+  auto attack = std::make_shared<ToldAttack>();
+  attack->on_collude = [](const auto&, auto) { return Status{}; };
+  prepare(*attack);
+  Simulation simulation = small_simulation();
+  simulation.attack = attack;
+  expect_simulation_error(simulation, part);
+}
+
+TEST(Misuse, ByAnyHookOfAnOwnAttackEndsTheSimulation) {
+  const auto names = [] { return MemoryNames{.numbers = {"seen"}, .vectors = {"row"}}; };
+  const auto fail = []() -> Error { throw std::runtime_error("my bug"); };
+  const auto broken = [&](ToldAttack& attack) { attack.on_remembers = names; };
+  expect_attack_error([&](auto& attack) { attack.on_needs_preview = [&] { return fail(), true; }; },
+                      "my bug");
+  expect_attack_error(
+      [&](auto& attack) { attack.on_remembers = [&] { return fail(), MemoryNames{}; }; }, "my bug");
+  expect_attack_error(
+      [&](auto& attack) {
+        broken(attack);
+        attack.on_watch = [&](auto, auto&) -> Status { return fail(), Status{}; };
+      },
+      "my bug");
+  expect_attack_error(
+      [&](auto& attack) {
+        broken(attack);
+        attack.on_watch = [](auto, auto&) -> Status { return invalid_argument("by hand"); };
+      },
+      "by hand");
+  expect_attack_error(
+      [&](auto& attack) {
+        attack.on_holds = [&](const auto&, auto) -> Result<bool> { return fail(), true; };
+      },
+      "my bug");
+  expect_attack_error(
+      [&](auto& attack) { attack.on_holds = [](const auto&, auto) -> Result<bool> { throw 7; }; },
+      "no std::exception");
+  expect_attack_error(
+      [&](auto& attack) {
+        attack.on_holds = [](const auto&, auto) -> Result<bool> {
+          return invalid_argument("by hand");
+        };
+      },
+      "by hand");
+}
+
+void expect_collude_error(std::function<void(const AdversaryView&, std::span<float>)> collude,
+                          const std::string& part, bool asks = true) {
+  expect_attack_error(
+      [&](ToldAttack& attack) {
+        attack.on_needs_preview = [=] { return asks; };
+        if (asks) attack.on_remembers = [] { return MemoryNames{{"seen"}, {"row"}}; };
+        attack.on_collude = [=](const AdversaryView& view, std::span<float> update) {
+          collude(view, update);
+          return Status{};
+        };
+      },
+      part);
+}
+
+TEST(Misuse, OfWhatAnOwnAttackIsShownEndsTheSimulation) {
+  expect_collude_error([](auto& view, auto) { view.preview->direction_after(Vector(3)); },
+                       "3 values");
+  expect_collude_error([](auto& view, auto) { view.preview->direction_after({}); }, "0 values");
+  expect_collude_error([](auto& view, auto) { view.preview->direction_after(null_values(2)); },
+                       "null");
+  expect_collude_error([](auto& view, auto) { view.memory->number("row"); }, "seen");
+  expect_collude_error([](auto& view, auto) { view.memory->vector("seen"); }, "row");
+  expect_collude_error([](auto& view, auto) { view.memory->set_number("sen", 1.0); }, "sen");
+  expect_collude_error([](auto& view, auto) { view.memory->set_number("seen", std::nan("")); },
+                       "nan");
+  expect_collude_error([](auto& view, auto) { view.memory->number("seen", kHuge); }, "place");
+  expect_collude_error([](auto& view, auto) { view.memory->keep("row", Vector{kInfinity}); },
+                       "finite");
+  expect_collude_error([](auto& view, auto) { view.memory->keep("row", null_values(2)); }, "null");
+  // What was not asked for is not there, and says so.
+  expect_collude_error([](auto& view, auto update) { view.preview->direction_after(update); },
+                       "needs_preview", false);
+  expect_collude_error([](auto& view, auto) { view.memory->number("seen"); }, "nothing", false);
+  for (const char* name : {"", "Seen", "a b", "seen_2"}) {
+    expect_attack_error(
+        [&](auto& attack) { attack.on_remembers = [=] {
+                              return MemoryNames{{name}, {}};
+                            }; },
+        "remembers");
+    expect_error(make_attack_memory({.vectors = {name}}), "remembers");
+  }
+  expect_error(make_attack_memory({.numbers = {"seen", "seen"}}), "twice");
 }
 
 TEST(Misuse, AnAttackThatTriesItsUpdatesNeedsAServerOfTheLibrary) {
@@ -356,6 +501,13 @@ TEST(Misuse, AnAttackThatTriesItsUpdatesNeedsAServerOfTheLibrary) {
   EXPECT_TRUE(simulate({.start = {0, 0}}, simulation).has_value());
   simulation.attack = parse_attack("mimic(1000)").value();
   expect_simulation_error(simulation, "mimic");
+  auto own = std::make_shared<ToldAttack>();
+  own->on_needs_preview = [] { return true; };
+  simulation.attack = own;
+  EXPECT_TRUE(simulate({.start = {0, 0}}, simulation).has_value());
+  Training training{.start = {0, 0}};
+  training.method = std::make_unique<ToldMethod>([](const auto&) { return Answer::nothing(); });
+  expect_error(simulate(std::move(training), simulation), "cannot be copied");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
-// Parts that the tests of the face hand over: a bowl to roll down in, and a method that behaves as
-// it is told.
+// Parts that the tests of the face hand over: a bowl to roll down in, a method and an attack that
+// behave as they are told.
 
 #include <functional>
 #include <random>
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ballast/attack.h"
 #include "ballast/gradient.h"
 #include "ballast/method.h"
 
@@ -49,6 +50,30 @@ class ToldMethod final : public Method {
  private:
   Tell tell_;
   MethodStateView state_;
+};
+
+// Does what the functions say, and asks for what is there to do it.
+class ToldAttack final : public Attack {
+ public:
+  std::function<Status(const AdversaryView&, std::span<float>)> on_collude = {};
+  std::function<Result<bool>(const AdversaryView&, std::span<const float>)> on_holds = {};
+  std::function<Status(std::span<const float>, AttackMemory&)> on_watch = {};
+  std::function<bool()> on_needs_preview = {};
+  std::function<MemoryNames()> on_remembers = {};
+
+  bool colludes() const override { return on_collude != nullptr; }
+  bool chooses_time() const override { return on_holds != nullptr; }
+  bool needs_preview() const override { return on_needs_preview && on_needs_preview(); }
+  MemoryNames remembers() const override { return on_remembers ? on_remembers() : MemoryNames{}; }
+  Status collude(const AdversaryView& view, std::span<float> update) const override {
+    return on_collude(view, update);
+  }
+  Result<bool> holds(const AdversaryView& view, std::span<const float> update) const override {
+    return on_holds(view, update);
+  }
+  Status watch(std::span<const float> update, AttackMemory& memory) const override {
+    return on_watch ? on_watch(update, memory) : Status{};
+  }
 };
 
 }  // namespace ballast::face
