@@ -40,12 +40,13 @@ constexpr std::string_view kMedian =
     "code takes three Weiszfeld steps from the origin instead, which is another rule; curves "
     "marked \"3 steps\" do the same.";
 
-constexpr std::string_view kCap =
+constexpr std::string_view kRecommended =
     "The curve marked recommended is not in the paper: \xCF\x89-GM + \xCF\x89-CTMA with weights "
     "that are counts, cut so that no worker holds more than 0.2 of all weight (the f-cap with f = "
     "1): a fast liar gains nothing by sending more. Rows that agree better than independent ones "
-    "can share one weight (distinct): liars gain nothing by saying the same. It is the same "
-    "setting in every panel.";
+    "can share one weight (distinct): liars gain nothing by saying the same. Workers are judged by "
+    "the average of their past, table(past=30): a lie within the noise gains nothing by being "
+    "repeated. It is the same setting in every panel.";
 
 constexpr std::string_view kJudged =
     "Claims are judged by paired tests. Runs of the same seed share their data and their arrivals, "
@@ -87,7 +88,7 @@ ReportSection introduction(const ReportOptions& options) {
 ReportSection how_to_read(const ReportOptions& options) {
   ReportSection section;
   if (options.is_quick) section.paragraphs.emplace_back(kQuick);
-  for (const std::string_view text : {kNumbers, kShares, kMedian, kCap, kJudged}) {
+  for (const std::string_view text : {kNumbers, kShares, kMedian, kRecommended, kJudged}) {
     section.paragraphs.emplace_back(text);
   }
   return section;
