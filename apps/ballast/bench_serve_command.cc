@@ -7,6 +7,7 @@
 
 #include "apps/ballast/bench_serve.h"
 #include "apps/ballast/commands.h"
+#include "apps/ballast/idle_threads.h"
 #include "ballast/transport/process.h"
 
 namespace ballast::apps {
@@ -55,6 +56,7 @@ Status print_result(const Flags& flags, const ServeBenchOptions& options,
 }
 
 Status run_bench_serve(const Flags& flags) {
+  let_idle_threads_sleep();
   transport::keep_freed_memory();
   if (!flags.as_json) {
     BALLAST_TRY_STATUS(

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/ballast/commands.h"
+#include "apps/ballast/idle_threads.h"
 #include "apps/ballast/interrupt.h"
 #include "apps/ballast/service_flags.h"
 #include "apps/ballast/spec_flags.h"
@@ -130,6 +131,7 @@ std::string summary(const service::ServeReport& report, const std::filesystem::p
 }
 
 Status run_serve(const ServeFlags& flags) {
+  let_idle_threads_sleep();
   transport::keep_freed_memory();
   BALLAST_TRY_STATUS(store::set_failpoint_from_environment());
   BALLAST_TRY(service::ServeOptions options, serve_options(flags));

@@ -199,6 +199,18 @@ class Life(ServingTest):
         self.assertEqual([worker.poll() for worker in workers], [None] * 4)
         self.assertFalse(self.site.status()["network"]["deny_list_unreadable"])
 
+    def test_idle_threads_of_a_server_sleep_unless_its_user_says_otherwise(self):
+        def settings(server):
+            environment = Path(f"/proc/{server.pid}/environ").read_text(encoding="utf-8")
+            return [entry for entry in environment.split("\0")
+                    if entry.startswith(("GOMP_SPINCOUNT=", "OMP_WAIT_POLICY="))]
+
+        first = self.site.serve()
+        self.assertEqual(settings(first), ["GOMP_SPINCOUNT=0"])
+        self.site.forget(first)
+        second = self.site.serve(environment={"OMP_WAIT_POLICY": "active"})
+        self.assertEqual(settings(second), ["OMP_WAIT_POLICY=active"])
+
     def test_figures_can_be_read_while_the_server_waits(self):
         self.site.serve()
         self.assertEqual(self.site.status()["accepted"], 0)

@@ -4,6 +4,9 @@
 
 #include <cstdlib>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "ballast/identity/deny_list.h"
@@ -15,6 +18,33 @@ namespace {
 tl::unexpected<Denied> denied(Denial why, std::string detail) {
   return tl::unexpected(Denied{.why = why, .detail = std::move(detail)});
 }
+
+// What certificates say, so that a peer which opens calls as fast as it can does not have each of
+// them parse one. Whether they are good is asked anew every time.
+//
+// Thread-safety: any number of threads.
+class KnownPeers {
+ public:
+  Result<identity::PeerIdentity> find_or_parse(std::string_view pem) {
+    std::string key(pem);
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto found = peers_.find(key); found != peers_.end()) return found->second;
+    }
+    BALLAST_TRY(auto peer, identity::parse_peer(pem));
+    const std::lock_guard lock(mutex_);
+    // Certificates of the authority alone come here; renewals make them more and more.
+    if (peers_.size() >= kKnownPeersMax) peers_.clear();
+    peers_.emplace(std::move(key), peer);
+    return peer;
+  }
+
+ private:
+  static constexpr std::size_t kKnownPeersMax = 4096;  // about 6 MB
+
+  std::mutex mutex_;
+  std::unordered_map<std::string, identity::PeerIdentity> peers_;
+};
 
 }  // namespace
 
@@ -37,8 +67,9 @@ std::string told(const Denied& denied) {
 Result<Identify> make_identify(const std::filesystem::path& deny_list, WallClock clock) {
   BALLAST_TRY(auto opened, identity::DenyList::open(deny_list));
   const std::shared_ptr<identity::DenyList> list = std::move(opened);
-  return [list, clock = std::move(clock)](std::string_view pem) -> Identified {
-    auto peer = identity::parse_peer(pem);
+  const auto known = std::make_shared<KnownPeers>();
+  return [list, known, clock = std::move(clock)](std::string_view pem) -> Identified {
+    auto peer = known->find_or_parse(pem);
     if (!peer) return denied(Denial::kForeign, std::move(peer).error().message);
     if (peer->kind != identity::Kind::kWorker) {
       return denied(Denial::kForeign, "this is not a worker's certificate");

@@ -51,6 +51,15 @@ TEST_F(Identifying, DatesAreToldApartAndPass) {
   EXPECT_TRUE(identify_(worker_));
 }
 
+// What a certificate says is remembered, whether it is good is not.
+TEST_F(Identifying, AWorkerThatIsKnownCanBeRevoked) {
+  ASSERT_EQ(identify_(worker_), "worker-1");
+  auto authority = identity::CertificateAuthority::open(in_folder("ca")).value();
+  ASSERT_TRUE(authority.revoke("worker-1", identity::Revocation::kAll));
+  EXPECT_EQ(why(worker_), Denial::kRevoked);
+  EXPECT_EQ(why(worker_ + "x"), Denial::kForeign) << "nothing but the same bytes is known";
+}
+
 TEST_F(Identifying, RevokedIsRevokedWhateverTheClockSays) {
   auto authority = identity::CertificateAuthority::open(in_folder("ca")).value();
   ASSERT_TRUE(authority.revoke("worker-1", identity::Revocation::kAll));
