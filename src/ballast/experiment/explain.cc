@@ -22,16 +22,8 @@ std::span<const float> row(const WeighedRows& rows, std::size_t i) {
   return {rows.pointers[i], rows.dim};
 }
 
-// The last direction of a table(past=N), whose rule looks at other rows than it combines.
-std::span<const float> direction_of(const server::MethodStateView& state) {
-  const bool has_past = std::ranges::any_of(
-      state.numbers, [](const server::NamedNumbers& numbers) { return numbers.name == "past"; });
-  const auto last = std::ranges::find(state.vectors, "previous", &server::NamedVectorView::name);
-  return has_past && last != state.vectors.end() ? last->values : std::span<const float>();
-}
-
 WeighedRows rows_of(const server::ParameterServer& server, const sim::Population& workers) {
-  WeighedRows rows{.dim = server.dim(), .direction = direction_of(server.method().state())};
+  WeighedRows rows{.dim = server.dim(), .direction = server.method().last_direction()};
   for (std::uint32_t worker = 0; worker < workers.total(); ++worker) {
     const server::WorkerRecord record = server.worker(worker);
     const std::span<const float> values = server.row(worker);

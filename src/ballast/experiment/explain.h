@@ -26,7 +26,7 @@ struct WeighedRows {
   std::vector<double> weights = {};         // above 0
   std::vector<double> kept = {};            // fraction of each weight that the rule used
   std::vector<bool> is_byzantine = {};
-  // The server's last one, where the rule over these rows does not give it; borrowed.
+  // The server's last one, borrowed; empty: what the rule makes of the rows.
   std::span<const float> direction = {};
 };
 
@@ -36,14 +36,12 @@ class Explainer {
   static Result<Explainer> make(std::string_view rule, const sim::Population& workers);
 
   // All members but the staleness, which the rows do not tell. NaN while no row has a weight, or no
-  // honest one has. Weights and what was kept are the server's own; its direction is computed again
-  // from the rows, so `bucketing`, which draws, is shown with other buckets, or it is the last one
-  // where rows are judged by their past.
+  // honest one has. Weights, what was kept and the direction are the server's own.
   //
   // The coefficients of the geometric median follow from its result y: at a minimum they are in
   // proportion to weight / |y - row|, and where y is a row that row has all of it.
   //
-  // Cost: the rule and gm from scratch, and four reads of the rows.
+  // Cost: gm from scratch, the rule too if the direction is not known, and four reads of the rows.
   Result<records::Explanation> explain(const WeighedRows& rows);
   Result<records::Explanation> explain(const server::ParameterServer& server);
 

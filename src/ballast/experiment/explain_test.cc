@@ -42,7 +42,7 @@ TEST(Explanation, MeasuresTheDirectionAgainstTheHonestMean) {
   EXPECT_NEAR(why.honest_noise, 1.0 / 3.0, 1e-6);
 }
 
-// Of a server that judges rows by their past the direction is its own.
+// A direction that the server has told is not worked out again.
 TEST(Explanation, TakesADirectionThatIsGiven) {
   const std::vector<float> honest = {2, 0}, liar = {-9, 0}, direction = {0, 4};
   const WeighedRows rows{.dim = 2,

@@ -27,6 +27,8 @@ bool Method::wants(std::uint32_t /*worker*/) const { return true; }
 
 std::span<const float> Method::row(std::uint32_t /*worker*/) const { return {}; }
 
+std::span<const float> Method::last_direction() const { return {}; }
+
 std::size_t Method::further_vectors() const { return 0; }
 
 std::vector<robust::RowMeasure> Method::measure_rows() const { return {}; }

@@ -142,6 +142,10 @@ class Method {
   // keeps the memory of an update must show it here. Valid until it is called with an update.
   virtual std::span<const float> row(std::uint32_t worker) const;
 
+  // The direction of its last answer where the method keeps it in host memory, else empty. Valid
+  // until it is called with an update.
+  virtual std::span<const float> last_direction() const;
+
   // The most vectors as long as the model that it may come to keep beside a row per worker and what
   // a rule remembers of these: what a server's memory budget has to know.
   virtual std::size_t further_vectors() const;

@@ -398,5 +398,19 @@ TEST(TableWithAPast, ReadsOneRowBackFromADevicePerUpdate) {
   EXPECT_EQ(device->traffic().values_read - before, kDim);
 }
 
+// What the metrics of a run look at: the direction that was taken, not one worked out again.
+TEST(TableWithAPast, TellsTheDirectionOfItsLastAnswer) {
+  for (const std::uint64_t past : {std::uint64_t{0}, std::uint64_t{8}}) {
+    Fed fed({.rule = "bucketing(gm, 2)", .past = past, .dim = 2});
+    EXPECT_TRUE(fed.method().last_direction().empty()) << "before the first";
+    for (std::uint32_t worker = 0; worker < kWorkers; ++worker) {
+      const auto value = static_cast<float>(worker);
+      const Floats taken = fed.send(worker, {value, value * value});
+      const std::span<const float> told = fed.method().last_direction();
+      EXPECT_EQ(Floats(told.begin(), told.end()), taken) << "past " << past;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ballast::server

@@ -98,6 +98,11 @@ class TableMethod final : public Method {
 
   std::span<const float> row(std::uint32_t worker) const override { return table_.row(worker); }
 
+  std::span<const float> last_direction() const override {
+    const kernels::Vector* const last = table_.last_result();
+    return last == nullptr ? std::span<const float>() : last->host_view();
+  }
+
   std::size_t further_vectors() const override { return past_ ? past_->vector_count() : 0; }
 
   std::vector<robust::RowMeasure> measure_rows() const override {
