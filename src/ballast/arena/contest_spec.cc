@@ -13,6 +13,7 @@
 namespace ballast::embedded {
 
 extern const std::string_view kArena;
+extern const std::string_view kArenaAdaptive;
 extern const std::string_view kArenaCifar;
 
 }  // namespace ballast::embedded
@@ -146,9 +147,10 @@ Result<ContestSpec> parse_contest(std::string_view text, const std::filesystem::
 }
 
 Result<std::vector<ContestSpec>> carried_contests() {
-  std::vector<ContestSpec> contests(2);
+  std::vector<ContestSpec> contests(3);
   BALLAST_TRY(contests[0], parse_contest(embedded::kArena, "arena.toml"));
-  BALLAST_TRY(contests[1], parse_contest(embedded::kArenaCifar, "arena-cifar10.toml"));
+  BALLAST_TRY(contests[1], parse_contest(embedded::kArenaAdaptive, "arena-adaptive.toml"));
+  BALLAST_TRY(contests[2], parse_contest(embedded::kArenaCifar, "arena-cifar10.toml"));
   return contests;
 }
 

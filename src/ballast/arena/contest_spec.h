@@ -73,8 +73,8 @@ inline constexpr std::string_view kFullSize = "full";
 
 Result<ContestSpec> parse_contest(std::string_view text, const std::filesystem::path& file);
 
-// Those that the program carries: experiments/arena.toml and experiments/arena-cifar10.toml. The
-// second has the best of the first.
+// Those that the program carries, in their order: arena.toml, arena-adaptive.toml and
+// arena-cifar10.toml of experiments/. Each has the best of the one before.
 Result<std::vector<ContestSpec>> carried_contests();
 
 // The contest at one of its sizes, which then has no others, or as it is for kFullSize.
