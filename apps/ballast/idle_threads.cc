@@ -3,9 +3,11 @@
 #include <stdlib.h>  // setenv
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace ballast::apps {
@@ -38,7 +40,10 @@ void let_idle_threads_sleep() {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   setenv(kSpinCount, "0", /*overwrite=*/1);
-  execv("/proc/self/exe", arguments.data());
+  // By its path, from which the process has the name that `ps` shows.
+  std::error_code ignored;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  execv(program.c_str(), arguments.data());
 }
 
 }  // namespace ballast::apps

@@ -207,6 +207,7 @@ class Life(ServingTest):
 
         first = self.site.serve()
         self.assertEqual(settings(first), ["GOMP_SPINCOUNT=0"])
+        self.assertEqual(Path(f"/proc/{first.pid}/comm").read_text(encoding="utf-8"), "ballast\n")
         self.site.forget(first)
         second = self.site.serve(environment={"OMP_WAIT_POLICY": "active"})
         self.assertEqual(settings(second), ["OMP_WAIT_POLICY=active"])
