@@ -29,12 +29,20 @@ void average_minima(const Gram& gram, const kernels::Weights& weights,
   for (double& coefficient : c) coefficient /= sum;
 }
 
+// How often a Newton step is halved, usually and after many steps: where the rows nearly lie on a
+// line and two parts of the weight nearly balance, it must be short to help, and Weiszfeld's steps
+// lead nowhere.
+constexpr int kHalvings = 2, kHalvingsMax = 30;
+constexpr std::size_t kIterationsUsual = 30;
+
 // Moves the point to one with a smaller objective, by a shortened Newton step if that helps, else
-// by Weiszfeld's. False if neither helps, which happens only within rounding of the minimum.
-bool descend(MedianObjective& objective, std::span<double> point, std::span<double> next) {
+// by Weiszfeld's. False if neither helps.
+bool descend(MedianObjective& objective, int halvings, std::span<double> point,
+             std::span<double> next) {
   const double before = objective.value();
   if (objective.find_newton_step()) {
-    for (const double scale : {1.0, 0.5, 0.25}) {
+    for (int k = 0; k <= halvings; ++k) {
+      const double scale = std::ldexp(1.0, -k);
       objective.newton_step(point, scale, next);
       objective.look_from(next);
       if (objective.value() < before) return std::ranges::copy(next, point.begin()), true;
@@ -103,16 +111,38 @@ class GeometricMedian final : public Rule {
     std::ranges::fill(c, 0.0);
     c[best] = 1.0;
     objective.look_from(c);
-    if (2.0 * objective.slope() <= options_.tolerance) {
+    if (is_minimum(objective)) {
       average_minima(gram, weights, objectives, best, c);
       return 0;
     }
-    std::size_t iterations = 0;
-    while (2.0 * objective.slope() > options_.tolerance && iterations < kIterationsMax) {
-      ++iterations;
-      if (!descend(objective, c, next)) break;
-    }
+    std::size_t iterations = descend_all(objective, c, next);
+    if (is_minimum(objective)) return iterations;
+    // Rows that nearly coincide can hold it: steps from one lead to the other, and are so short
+    // that rounding hides whether they help. Between all rows there is no such thing.
+    objective.look_from(c);
+    const double from_row = objective.value();
+    std::ranges::copy(c, objectives.begin());
+    for (std::size_t i = 0; i < c.size(); ++i) c[i] = weights.share(i);
+    objective.look_from(c);
+    iterations += descend_all(objective, c, next);
+    objective.look_from(c);
+    if (from_row <= objective.value()) std::ranges::copy(objectives, c.begin());
     return iterations;
+  }
+
+  bool is_minimum(const MedianObjective& objective) const {
+    return 2.0 * objective.slope() <= options_.tolerance;
+  }
+
+  // From where the objective looks, which is `c`.
+  std::size_t descend_all(MedianObjective& objective, std::span<double> c,
+                          std::span<double> next) const {
+    for (std::size_t iterations = 0; iterations < kIterationsMax; ++iterations) {
+      if (is_minimum(objective)) return iterations;
+      const int halvings = iterations < kIterationsUsual ? kHalvings : kHalvingsMax;
+      if (!descend(objective, halvings, c, next)) return iterations + 1;
+    }
+    return kIterationsMax;
   }
 
   GmOptions options_;
