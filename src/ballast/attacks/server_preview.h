@@ -16,8 +16,7 @@ class ServerPreview {
   // the next call.
   //
   // Requires: finite values, as many as the model has.
-  // Cost: what an update costs the server's method, and for methods other than a table a copy of
-  // its state.
+  // Cost: a copy of the method's state, and what an update costs it.
   virtual std::span<const float> direction_after(std::span<const float> update) = 0;
 };
 
