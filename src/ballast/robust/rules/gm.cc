@@ -29,6 +29,9 @@ void average_minima(const Gram& gram, const kernels::Weights& weights,
   for (double& coefficient : c) coefficient /= sum;
 }
 
+// Slopes are not asked to be known better than this: the second descent would find no more.
+constexpr double kSlopeCertain = 1e-6;
+
 // How often a Newton step is halved, usually and after many steps: where the rows nearly lie on a
 // line and two parts of the weight nearly balance, it must be short to help, and Weiszfeld's steps
 // lead nowhere.
@@ -111,14 +114,18 @@ class GeometricMedian final : public Rule {
     std::ranges::fill(c, 0.0);
     c[best] = 1.0;
     objective.look_from(c);
+    std::size_t iterations = 0;
+    bool is_certain = is_minimum(objective) && is_slope_certain(objective);
     if (is_minimum(objective)) {
       average_minima(gram, weights, objectives, best, c);
-      return 0;
+    } else {
+      iterations = descend_all(objective, c, next);
+      is_certain = is_minimum(objective) && is_slope_certain(objective);
     }
-    std::size_t iterations = descend_all(objective, c, next);
-    if (is_minimum(objective)) return iterations;
+    if (is_certain) return iterations;
     // Rows that nearly coincide can hold it: steps from one lead to the other, and are so short
-    // that rounding hides whether they help. Between all rows there is no such thing.
+    // that rounding hides whether they help, or whether there is a slope at all. Far from all rows
+    // there is no such thing.
     objective.look_from(c);
     const double from_row = objective.value();
     std::ranges::copy(c, objectives.begin());
@@ -132,6 +139,10 @@ class GeometricMedian final : public Rule {
 
   bool is_minimum(const MedianObjective& objective) const {
     return 2.0 * objective.slope() <= options_.tolerance;
+  }
+
+  bool is_slope_certain(const MedianObjective& objective) const {
+    return 2.0 * objective.slope_rounding() <= std::max(options_.tolerance, kSlopeCertain);
   }
 
   // From where the objective looks, which is `c`.

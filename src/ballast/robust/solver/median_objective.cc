@@ -87,6 +87,20 @@ double MedianObjective::slope() const noexcept {
   return std::max(0.0, pull_length_ - weight_here_);
 }
 
+// The square of the pull's length is a sum of products that cancel, and so are the squared
+// distances by which the rows' parts in it are divided.
+double MedianObjective::slope_rounding() const noexcept {
+  constexpr double kRootOfEpsilon = 0x1.0p-26, kDistanceRounding = 0x1.0p-50;
+  double sum = 0.0;
+  for (std::size_t i = 0; i < direction_.size(); ++i) {
+    const double squared_norm = gram_.product(i, i);
+    sum += kRootOfEpsilon * std::abs(direction_[i]) * std::sqrt(squared_norm);
+    if (distances_[i] == 0.0) continue;
+    sum += kDistanceRounding * weights_.share(i) * squared_norm / distances_[i];
+  }
+  return sum;
+}
+
 void MedianObjective::weiszfeld_step(std::span<double> next) const noexcept {
   if (pull_sum_ == 0.0) {  // every row lies here
     std::copy(point_.begin(), point_.end(), next.begin());

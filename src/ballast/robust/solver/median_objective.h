@@ -26,6 +26,10 @@ class MedianObjective {
   double value() const noexcept { return value_; }
   double slope() const noexcept;
 
+  // After a look_from: by how much rounding may have changed the slope. Next to a row it is the
+  // difference of large numbers.
+  double slope_rounding() const noexcept;
+
   // After a look: Weiszfeld's next point, in the form of Vardi and Zhang where the look was from a
   // row (which then may be the next point too).
   void weiszfeld_step(std::span<double> next) const noexcept;
