@@ -37,6 +37,7 @@ void let_idle_threads_sleep() {
   std::vector<std::string> words = command_line();
   if (words.empty()) return;
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   setenv(kSpinCount, "0", /*overwrite=*/1);
