@@ -23,8 +23,9 @@ def accuracies(folder):
     with open(Path(folder) / "metrics.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             told = float(re.search(r"gm, ([\d.]+)", row["rule"]).group(1))
+            accuracy = 100 * float(row["test_accuracy"])
             # Tests come in the order of time: the last one stays.
-            found[row["attack"], row["share"]][told][row["seed"]] = 100 * float(row["test_accuracy"])
+            found[row["attack"], row["share"]][told][row["seed"]] = accuracy
     return {key: {told: list(seeds.values()) for told, seeds in sorted(curve.items())}
             for key, curve in found.items()}
 
