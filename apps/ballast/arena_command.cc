@@ -143,12 +143,13 @@ void add_arena_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("arena", "every method under every attack, one page");
   command->footer(
       "\nRuns all methods under all attacks in several worlds on MNIST, each with the step size\n"
-      "that did best on a part of the training set, and the best of them on CIFAR-10. Writes\n"
-      "arena.md, report.html, images/ and the runs. Ctrl-C keeps what is done; the same command\n"
-      "goes on. The data sets come first: ballast data get all.\n"
+      "that did best on a part of the training set, and the best of them under attacks that try\n"
+      "out what harms most, and on CIFAR-10. Writes arena.md, report.html, images/ and the runs.\n"
+      "Ctrl-C keeps what is done; the same command goes on. The data sets come first: ballast\n"
+      "data get all.\n"
       "\n"
       "  ballast arena --quick                  a quarter of an hour on two cores\n"
-      "  ballast arena --size medium            three seeds, shortened\n"
+      "  ballast arena --size medium            seven attacks, three worlds\n"
       "  ballast arena own.toml                 a contest of one's own (docs/arena.md)\n");
   command->add_option("CONTEST", flags->files, "TOML files in place of the built-in contests");
   auto* quick = command->add_flag("--quick", flags->is_quick, "the same as --size quick");
