@@ -34,9 +34,9 @@ constexpr double kSlopeCertain = 1e-6;
 
 // How often a Newton step is halved, usually and after many steps: where the rows nearly lie on a
 // line and two parts of the weight nearly balance, it must be short to help, and Weiszfeld's steps
-// lead nowhere.
+// lead nowhere. A few such steps do, and more would only let somebody make the rule slow.
 constexpr int kHalvings = 2, kHalvingsMax = 30;
-constexpr std::size_t kIterationsUsual = 30;
+constexpr std::size_t kIterationsUsual = 30, kIterationsHalved = 30;
 
 // Moves the point to one with a smaller objective, by a shortened Newton step if that helps, else
 // by Weiszfeld's. False if neither helps.
@@ -150,8 +150,9 @@ class GeometricMedian final : public Rule {
                           std::span<double> next) const {
     for (std::size_t iterations = 0; iterations < kIterationsMax; ++iterations) {
       if (is_minimum(objective)) return iterations;
-      const int halvings = iterations < kIterationsUsual ? kHalvings : kHalvingsMax;
-      if (!descend(objective, halvings, c, next)) return iterations + 1;
+      const bool is_slow =
+          iterations >= kIterationsUsual && iterations < kIterationsUsual + kIterationsHalved;
+      if (!descend(objective, is_slow ? kHalvingsMax : kHalvings, c, next)) return iterations + 1;
     }
     return kIterationsMax;
   }
