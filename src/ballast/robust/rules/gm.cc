@@ -114,14 +114,10 @@ class GeometricMedian final : public Rule {
     std::ranges::fill(c, 0.0);
     c[best] = 1.0;
     objective.look_from(c);
-    std::size_t iterations = 0;
-    bool is_certain = is_minimum(objective) && is_slope_certain(objective);
-    if (is_minimum(objective)) {
-      average_minima(gram, weights, objectives, best, c);
-    } else {
-      iterations = descend_all(objective, c, next);
-      is_certain = is_minimum(objective) && is_slope_certain(objective);
-    }
+    const bool is_a_row = is_minimum(objective);
+    std::size_t iterations = is_a_row ? 0 : descend_all(objective, c, next);
+    const bool is_certain = is_minimum(objective) && is_slope_certain(objective);
+    if (is_a_row) average_minima(gram, weights, objectives, best, c);
     if (is_certain) return iterations;
     // Rows that nearly coincide can hold it: steps from one lead to the other, and are so short
     // that rounding hides whether they help, or whether there is a slope at all. Far from all rows
