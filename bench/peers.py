@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
-"""Other code for the same rules on the same device, as a peer of gpu_bench.
+"""Other code for the same rules on the same device, as a peer of gpu_bench and `ballast bench`.
 
-Usage: bench/gpu_peers.py ROWSxDIM...
+Usage: bench/peers.py [--cpu] ROWSxDIM...     --cpu: one thread of the processor, else CUDA
 
 Plain PyTorch as one would write the rules with it, what the paper's authors published (written
 anew after what their code does), and ByzFL's and ByzPy's own functions where these packages are
 found. Of those only the modules of the rules are loaded, so that copies of the packages on
-PYTHONPATH do on a machine that has PyTorch and NumPy alone.
+PYTHONPATH do on a machine that has PyTorch and NumPy alone. On the processor Ballast's own rules
+are measured in the same run where the package is installed.
 
-One JSON object per line; the median of several calls, timed by the device's events. The rows are
-normal and lie in the device's memory, row i (from 1) has the weight 100 i + 1; ByzFL and ByzPy know
-no weights.
+One JSON object per line; the median of several calls, on CUDA timed by the device's events. The
+rows are normal and lie in the device's memory, row i (from 1) has the weight 100 i + 1; ByzFL and
+ByzPy know no weights.
 """
 
 import importlib
 import importlib.util
 import json
 import sys
+import time
 import types
 
 import torch
@@ -124,48 +126,80 @@ def byzpy_peers(count):
             for name, rule in made.items()}
 
 
-def all_peers(count):
+def ballast_rules(count):
+    import ballast
+    ballast.set_threads(1)
+    rules = ["mean", "cwmed", "gm", "ctma(gm, 0.4)", "cwtm(0.2)"]
+    return {f"ballast {rule}": lambda rows, weights, rule=rule: ballast.aggregate(
+        rule, rows, weights=weights) for rule in rules}
+
+
+def all_peers(count, is_cpu):
     peers = plain_peers()
-    for package, make in (("byzfl", byzfl_peers), ("byzpy", byzpy_peers)):
+    makers = {"byzfl": byzfl_peers, "byzpy": byzpy_peers}
+    if is_cpu:
+        makers["ballast"] = ballast_rules
+    for package, make in makers.items():
         try:
             peers |= make(count)
         except Exception as error:  # whatever such a package does when it is loaded
-            print(f"gpu_peers: without {package}: {error!r}", file=sys.stderr)
+            print(f"peers: without {package}: {error!r}", file=sys.stderr)
     return peers
 
 
-def time_ms(call, calls):
+def device_ms(call):
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    call()
+    end.record()
+    torch.cuda.synchronize()
+    return begin.elapsed_time(end)
+
+
+def host_ms(call):
+    begin = time.perf_counter()
+    call()
+    return 1e3 * (time.perf_counter() - begin)
+
+
+def median_ms(once, calls):
+    """The median of so many calls after two to warm up; of a long one the first."""
     times = []
     for _ in range(calls + 2):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        call()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(begin.elapsed_time(end))
+        times.append(once())
         if times[-1] > LONG_MS:
             return times[-1]
     return sorted(times[2:])[calls // 2]
 
 
+def measure(shape, is_cpu):
+    count, dim = (int(part) for part in shape.split("x"))
+    device = "cpu" if is_cpu else "cuda"
+    rows = torch.empty(count, dim, device=device)
+    for row in rows:
+        row.normal_()
+    weights = 100.0 * torch.arange(1, count + 1, device=device) + 1
+    time_once = host_ms if is_cpu else device_ms
+    for name, peer in all_peers(count, is_cpu).items():
+        try:
+            ms = median_ms(lambda: time_once(lambda: peer(rows, weights)),
+                           5 if count * dim > 10**8 else 11)
+        except torch.cuda.OutOfMemoryError:
+            ms = None
+            torch.cuda.empty_cache()
+        line = {"peer": name, "rows": count, "dim": dim, "ms": ms and round(ms, 4)}
+        print(json.dumps(line), flush=True)
+
+
 def main():
     torch.manual_seed(1)
+    torch.set_num_threads(1)
+    is_cpu = "--cpu" in sys.argv
     for shape in sys.argv[1:]:
-        count, dim = (int(part) for part in shape.split("x"))
-        rows = torch.empty(count, dim, device="cuda")
-        for row in rows:
-            row.normal_()
-        weights = 100.0 * torch.arange(1, count + 1, device="cuda") + 1
-        for name, peer in all_peers(count).items():
-            try:
-                ms = time_ms(lambda: peer(rows, weights), 5 if count * dim > 10**8 else 11)
-            except torch.cuda.OutOfMemoryError:
-                ms = None
+        if shape != "--cpu":
+            measure(shape, is_cpu)
+            if not is_cpu:
                 torch.cuda.empty_cache()
-            line = {"peer": name, "rows": count, "dim": dim, "ms": ms and round(ms, 4)}
-            print(json.dumps(line), flush=True)
-        del rows
-        torch.cuda.empty_cache()
 
 
 if __name__ == "__main__":
