@@ -20,13 +20,15 @@ std::string error_of(const std::string& text, std::size_t workers = 7) {
   return method ? "" : method.error().message;
 }
 
-double figure(MethodRun& run, const std::string& name) {
-  for (const server::NamedNumber& number : run.server().method().figures()) {
+double figure(const server::ParameterServer& server, const std::string& name) {
+  for (const server::NamedNumber& number : server.method().figures()) {
     if (number.name == name) return number.value;
   }
   ADD_FAILURE() << "no figure " << name;
   return 0.0;
 }
+
+double figure(MethodRun& run, const std::string& name) { return figure(run.server(), name); }
 
 // v = (3, 4), of length 5.
 class FixedGradient final : public server::ServerGradient {
@@ -90,6 +92,62 @@ TEST(Registry, SaysWhatIsWrong) {
   setting.rule = "cwmed";
   EXPECT_TRUE(make_method("table", setting).has_value());
   EXPECT_FALSE(make_method("table(past=5)", setting).has_value());
+}
+
+// A server with room for newcomers: workers count, places do not.
+server::ParameterServer server_with_places(const std::string& text, std::size_t workers,
+                                           std::size_t free_places) {
+  MethodSetting setting = bowl_setting(workers + free_places, 1);
+  setting.free_places = free_places;
+  server::AdmissionOptions admission{.names = {}, .free_places = free_places};
+  for (std::size_t i = 0; i < workers; ++i) admission.names.push_back("w" + std::to_string(i));
+  return server::ParameterServer::make(
+             {.worker_count = workers + free_places, .statistic_count = 1, .admission = admission},
+             {.method = make_method(text, setting).value(),
+              .optimizer = optim::make_sgd_server<float>({.eta = kEta}, Floats(1)).value()})
+      .value();
+}
+
+Verdict send(server::ParameterServer& server, std::uint32_t worker, float value) {
+  const Floats values = {value};
+  const Floats statistics = {value};
+  const wire::Ticket ticket = server.on_join(worker, server::Memory::kKept)->ticket;
+  return server
+      .on_update({.worker = worker, .ticket = ticket, .values = values, .statistics = statistics})
+      .outcome.verdict;
+}
+
+TEST(FreePlaces, AreNoWorkersToWaitForInARound) {
+  auto server = server_with_places("throttle(2, 10, 10)", 2, 3);
+  send(server, 0, 1.0f);  // counts 1/2, not 1/5
+  EXPECT_FLOAT_EQ((*server.model().values)[0], -0.05f);
+  send(server, 1, 1.0f);
+  EXPECT_EQ(figure(server, "rounds"), 1.0);
+  ASSERT_TRUE(server.enrol("newcomer").has_value());
+  send(server, 0, 1.0f);
+  send(server, 1, 1.0f);
+  EXPECT_EQ(figure(server, "rounds"), 1.0) << "the newcomer is waited for";
+  send(server, 2, 1.0f);
+  EXPECT_EQ(figure(server, "rounds"), 2.0);
+}
+
+// As RefusesTheSteepestUpdate below: with n = 7 the filter would wait for six coefficients.
+TEST(FreePlaces, DoNotSwitchTheLipschitzFilterOff) {
+  auto server = server_with_places("kardam(1, none, escape=0)", 4, 3);
+  for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(send(server, i, 1.0f), Verdict::kAccepted);
+  for (const auto& [worker, value] : {std::pair(0u, 1.1f), std::pair(1u, 1.4f)}) {
+    EXPECT_EQ(send(server, worker, value), Verdict::kAccepted);
+  }
+  EXPECT_EQ(send(server, 2, 1.9f), Verdict::kAccepted);
+  EXPECT_EQ(send(server, 3, 99.0f), Verdict::kFiltered);
+}
+
+TEST(FreePlaces, AreNotWorkersThatAMethodNeeds) {
+  MethodSetting setting = bowl_setting(7, 1);
+  setting.free_places = 4;
+  EXPECT_FALSE(make_method("kardam(1)", setting).has_value());
+  EXPECT_FALSE(make_method("basgd(4)", setting).has_value());
+  EXPECT_TRUE(make_method("basgd(3)", setting).has_value());
 }
 
 TEST(Asgd, EveryUpdateIsAStep) {

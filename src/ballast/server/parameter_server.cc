@@ -83,6 +83,12 @@ void ParameterServer::publish() {
              .values = options_.shows_models ? optimizer_->model() : nullptr};
 }
 
+Result<std::uint32_t> ParameterServer::enrol(std::string name) {
+  BALLAST_TRY(const std::uint32_t worker, admission_.enrol(std::move(name)));
+  method_->on_enrol();
+  return worker;
+}
+
 std::optional<Assignment> ParameterServer::on_join(std::uint32_t worker, Memory memory,
                                                    Instant now) {
   if (memory == Memory::kFresh && method_->worker(worker).count > 0) forget(worker);

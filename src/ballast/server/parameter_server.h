@@ -83,7 +83,7 @@ class ParameterServer {
 
   Status may_enrol(const std::string& name) const { return admission_.may_enrol(name); }
   // Admission::enrol(): the worker may join from now on.
-  Result<std::uint32_t> enrol(std::string name) { return admission_.enrol(std::move(name)); }
+  Result<std::uint32_t> enrol(std::string name);
 
   // Judges an update sent under a ticket, hands it to the method if it is let through, and steps
   // along the method's direction if there is one. Every field of the update may be a lie.
