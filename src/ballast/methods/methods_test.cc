@@ -150,6 +150,22 @@ TEST(FreePlaces, AreNotWorkersThatAMethodNeeds) {
   EXPECT_TRUE(make_method("basgd(3)", setting).has_value());
 }
 
+// While nobody has a part in the model, evaluations use what the last ones said.
+TEST(Statistics, AreKeptWhenTheLastWorkerLeaves) {
+  auto server = server_with_places("asgd", 2, 0);
+  send(server, 0, 1.0f);
+  send(server, 1, 3.0f);
+  server.on_leave(0);
+  EXPECT_EQ(server.statistics(), Floats{3.0f});
+  server.on_leave(1);
+  EXPECT_EQ(server.statistics(), Floats{3.0f});
+  auto resumed = server_with_places("asgd", 2, 0);
+  ASSERT_TRUE(resumed.restore(server::copy(server.state())).has_value());
+  EXPECT_EQ(resumed.statistics(), Floats{3.0f});
+  send(resumed, 0, 7.0f);
+  EXPECT_EQ(resumed.statistics(), Floats{7.0f});
+}
+
 TEST(Asgd, EveryUpdateIsAStep) {
   MethodRun run("asgd", 2, 1);
   send(run, 0, 1.0f);

@@ -169,6 +169,7 @@ class ParameterServer {
   bool step(const Answer& answer);
   void forget(std::uint32_t worker);
   std::optional<Assignment> assign(std::uint32_t worker, const Snapshot& model, Instant now);
+  bool has_statistics() const;  // of workers that have a part in the model
   std::optional<std::vector<float>> combined_statistics() const;
   void publish();
 
