@@ -444,7 +444,7 @@ class RefusalsTest(TrainTest):
     def test_a_missing_specification(self):
         result = train(self.folder / "none.toml")
         self.assertEqual(result.returncode, 2)
-        self.assertIn("none.toml", result.stderr)
+        self.assertEqual(result.stderr.count("none.toml"), 1, result.stderr)
 
     def test_parts_that_are_none(self):
         for part in ("0/4", "5/4", "3", "a/b", "1/99999"):
