@@ -10,7 +10,6 @@
 #include "ballast/assembly/parts.h"
 #include "ballast/base/check.h"
 #include "ballast/experiment/runner.h"
-#include "ballast/files/error_text.h"
 #include "ballast/files/text_file.h"
 #include "ballast/records/heat_map.h"
 #include "ballast/records/markdown_report.h"
@@ -218,7 +217,7 @@ class Arena {
     const auto folder = options_.folder / "images";
     BALLAST_TRY_STATUS(records::draw_heat_maps(folder, picture, options_.painter));
     const auto path = folder / (picture.stem + ".svg");
-    BALLAST_TRY(auto svg, files::naming(path, files::read_text(path, kPictureBytesMax)));
+    BALLAST_TRY(auto svg, files::read_text(path, kPictureBytesMax));
     contest.pictures[picture.stem] = std::move(svg);
     return {};
   }
