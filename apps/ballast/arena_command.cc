@@ -127,7 +127,8 @@ Status run_arena_command(const ArenaFlags& flags) {
                               progress->resume(found);
                               progress->set_text(stage);
                             },
-                        .on_progress = [&](std::uint64_t updates) { progress->add(updates); }}));
+                        .on_progress = [&](std::uint64_t updates) { progress->add(updates); },
+                        .on_resume = [&](std::uint64_t updates) { progress->resume(updates); }}));
   progress->finish();
   if (result.is_complete) return tell(result, folder);
   return interrupted(fmt::format(

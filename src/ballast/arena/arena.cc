@@ -196,7 +196,8 @@ class Arena {
                                                                 spec.name,
                                                                 load_of(plan).updates - updates);
                                                           },
-                                                      .on_progress = options_.on_progress}));
+                                                      .on_progress = options_.on_progress,
+                                                      .on_resume = options_.on_resume}));
     if (!runs.is_complete) return std::nullopt;
     if (result_.warning.empty()) result_.warning = std::move(runs.warning);
     return Stage{.plan = std::move(plan), .records = std::move(runs.records)};
