@@ -156,6 +156,7 @@ class Life(ServingTest):
                 wait_for(lambda: site.status()["accepted"] > first["accepted"] + 60)
                 figure = "quorum" if method.startswith("table") else "refused"
                 self.assertIn(figure, site.status()["method"])
+                self.assertIn(f"ballast_method_{figure} ", site.get("/metrics"))
                 self.stop_and_check(server, workers)
                 inspected = ballast("inspect", state)
                 self.assertIn(name, inspected.stdout)
