@@ -173,7 +173,7 @@ Result<std::vector<ContestSpec>> carried_contests() {
   std::vector<ContestSpec> contests(3);
   BALLAST_TRY(contests[0], parse_contest(embedded::kArena, "arena.toml"));
   BALLAST_TRY(contests[1],
-              parse_contest(embedded::kArenaAdaptive, "arena-adaptive.toml", &contests[0]));
+              parse_contest(embedded::kArenaAdaptive, "arena-adaptive.toml", &contests.front()));
   BALLAST_TRY(contests[2],
               parse_contest(embedded::kArenaCifar, "arena-cifar10.toml", &contests[1]));
   return contests;
