@@ -289,7 +289,7 @@ class ResultsTest(TrainTest):
         self.check_cut_run(self.folder / "past", method="table(past=20)")
 
     def check_cut_run(self, folder, **keys):
-        spec = self.spec(updates=2000, evaluate_every=500, **keys)
+        spec = self.spec(updates=10000, evaluate_every=2500, **keys)
         whole, out = folder / "whole", folder / "cut"
         self.assertEqual(train(spec, "--out", whole).returncode, 0)
         command = [PROGRAM, "train", str(spec), "--out", str(out), "--threads", "1",
