@@ -13,7 +13,6 @@
 #include "apps/ballast/progress.h"
 #include "ballast/arena/arena.h"
 #include "ballast/base/parallel.h"
-#include "ballast/files/error_text.h"
 #include "ballast/files/text_file.h"
 
 namespace ballast::apps {
@@ -40,9 +39,9 @@ struct ArenaFlags {
 Result<std::vector<arena::ContestSpec>> read_files(const std::vector<std::string>& files) {
   std::vector<arena::ContestSpec> contests;
   for (const std::string& file : files) {
-    BALLAST_TRY(const std::string text,
-                files::naming(file, files::read_text(file, kContestBytesMax)));
-    BALLAST_TRY(arena::ContestSpec contest, arena::parse_contest(text, file));
+    BALLAST_TRY(const std::string text, files::read_text(file, kContestBytesMax));
+    const arena::ContestSpec* const before = contests.empty() ? nullptr : &contests.back();
+    BALLAST_TRY(arena::ContestSpec contest, arena::parse_contest(text, file, before));
     contests.push_back(std::move(contest));
   }
   return contests;
@@ -128,7 +127,8 @@ Status run_arena_command(const ArenaFlags& flags) {
                               progress->resume(found);
                               progress->set_text(stage);
                             },
-                        .on_progress = [&](std::uint64_t updates) { progress->add(updates); }}));
+                        .on_progress = [&](std::uint64_t updates) { progress->add(updates); },
+                        .on_resume = [&](std::uint64_t updates) { progress->resume(updates); }}));
   progress->finish();
   if (result.is_complete) return tell(result, folder);
   return interrupted(fmt::format(

@@ -100,7 +100,8 @@ Status run_reproduce(const ReproduceFlags& flags) {
                          progress->resume(found);
                          progress->set_text(fmt::format("figure {}", figure.number));
                        },
-                   .on_progress = [&](std::uint64_t updates) { progress->add(updates); }}));
+                   .on_progress = [&](std::uint64_t updates) { progress->add(updates); },
+                   .on_resume = [&](std::uint64_t updates) { progress->resume(updates); }}));
   progress->finish();
   if (result.is_complete) return report(result, folder);
   return interrupted(fmt::format(

@@ -14,6 +14,7 @@
 #include "apps/ballast/commands.h"
 #include "apps/ballast/interrupt.h"
 #include "ballast/base/parallel.h"
+#include "ballast/methods/registry.h"
 #include "ballast/simulate/mutants.h"
 #include "ballast/simulate/shrink.h"
 #include "ballast/simulate/simulation.h"
@@ -31,7 +32,12 @@ struct SimulateFlags {
   std::uint64_t seeds = 200;
   double seconds = 0.0;
   std::uint64_t events = 2000;
+  std::string method;
   std::string only;
+
+  simulate::SimulationOptions options(std::uint64_t which) const {
+    return {.seed = which, .events = events, .method = method};
+  }
   bool shows_trace = false;
   bool checks_mutants = false;
   bool does_not_shrink = false;
@@ -104,10 +110,9 @@ Status tell_failure(const simulate::SimulationOptions& options,
 
 Status run_one(const SimulateFlags& flags, int& failure_code) {
   BALLAST_TRY(auto only, parse_only(flags.only));
-  const simulate::SimulationOptions options{.seed = *flags.seed,
-                                            .events = flags.events,
-                                            .only = std::move(only),
-                                            .keeps_trace = flags.shows_trace};
+  simulate::SimulationOptions options = flags.options(*flags.seed);
+  options.only = std::move(only);
+  options.keeps_trace = flags.shows_trace;
   current_seed = options.seed;
   const simulate::SimulationReport report = simulate::simulate(options);
   std::string text;
@@ -139,12 +144,11 @@ Status run_many(const SimulateFlags& flags, int& failure_code) {
     const std::uint64_t first = flags.first + totals.seeds;
     parallel_for(flags.threads, batch, [&](std::size_t i) {
       current_seed = first + i;
-      reports[i] = simulate::simulate({.seed = first + i, .events = flags.events});
+      reports[i] = simulate::simulate(flags.options(first + i));
     });
     for (std::size_t i = 0; i < batch; ++i) {
       if (reports[i].violation) {
-        return tell_failure({.seed = first + i, .events = flags.events}, reports[i], flags,
-                            failure_code);
+        return tell_failure(flags.options(first + i), reports[i], flags, failure_code);
       }
       totals.add(reports[i]);
     }
@@ -172,6 +176,7 @@ Status run_planted_defects(const SimulateFlags& flags, int& failure_code) {
 }
 
 Status run_simulations(const SimulateFlags& flags, int& failure_code) {
+  if (!flags.method.empty()) BALLAST_TRY_STATUS(methods::method_registry().parse(flags.method));
   std::signal(SIGABRT, tell_seed);
   std::signal(SIGSEGV, tell_seed);
   if (flags.checks_mutants) return run_planted_defects(flags, failure_code);
@@ -197,6 +202,8 @@ void add_simulate_command(CLI::App& app, Action& action, int& failure_code) {
   command->add_option("--events", flags->events, "of each simulation")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->capture_default_str();
+  command->add_option("--method", flags->method,
+                      "this one, as in asgd, in place of those that seeds draw");
   command->add_option("--only", flags->only, "of one seed: these disturbances, as in 3,9, or none");
   command->add_flag("--trace", flags->shows_trace, "of one seed: print all that happens");
   command->add_flag("--no-shrink", flags->does_not_shrink, "do not look for a shorter failure");

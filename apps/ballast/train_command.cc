@@ -97,7 +97,8 @@ Status run_train(const TrainFlags& flags) {
           [&](const experiment::PlannedRun& run, const records::EvaluationRecord& evaluation) {
             progress->set_text(accuracy_text(run, evaluation));
           },
-      .on_progress = [&](std::uint64_t updates) { progress->add(updates); }};
+      .on_progress = [&](std::uint64_t updates) { progress->add(updates); },
+      .on_resume = [&](std::uint64_t updates) { progress->resume(updates); }};
   BALLAST_TRY(const auto result, experiment::run_all(spec, options));
   if (progress) progress->finish();
   BALLAST_TRY_STATUS(report(result, folder, flags.as_json));

@@ -81,6 +81,14 @@ class Enrolment(unittest.TestCase):
         wait_for(lambda: self.worker(4)["count"] > before["count"])
         self.assertIsNone(workers[4].poll(), "it lived through it")
 
+    def test_a_method_that_waits_for_everybody_does_not_wait_for_free_places(self):
+        self.flags += ("--set", "method=throttle")
+        _, workers = self.start_with_newcomer()
+        rounds = self.site.status()["method"]["rounds"]
+        self.assertGreater(rounds, 3)
+        wait_for(lambda: self.site.status()["method"]["rounds"] > rounds + 3)
+        self.assertTrue(all(worker.poll() is None for worker in workers))
+
     def test_a_newcomer_that_is_evicted_comes_back_to_its_place(self):
         _, workers = self.start_with_newcomer("--silence-seconds", 1)
         workers[4].kill()

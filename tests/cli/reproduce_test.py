@@ -7,6 +7,7 @@ Usage: BALLAST_PROGRAM=build/bin/ballast tests/cli/reproduce_test.py
 import html.parser
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -16,12 +17,23 @@ from pathlib import Path
 import numpy as np
 
 PROGRAM = os.environ["BALLAST_PROGRAM"]
+ROOT = Path(__file__).resolve().parents[2]
 VOID_TAGS = {"meta", "link", "br", "hr", "img"}
 
 
 def reproduce(*arguments):
     return subprocess.run([PROGRAM, "reproduce", *map(str, arguments)], capture_output=True,
                           text=True, timeout=250, check=False)
+
+
+def form(page, figure):
+    """What a figure's part of the page says beside its numbers and findings: headings, pictures,
+    and of each table the cells that name something."""
+    part = page.partition(f"## Figure {figure}.")[2].partition(f"## Figure {figure + 1}.")[0]
+    number = re.compile(r"[+-]?\d+\.\d+( .*)?|holds|fails.*|not decided")
+    lines = [line for line in part.splitlines() if line.startswith(("#", "!", "| "))]
+    return [[cell.strip() for cell in line.strip("|").split("|")
+             if not number.fullmatch(cell.strip())] for line in lines]
 
 
 class Outline(html.parser.HTMLParser):
@@ -87,6 +99,9 @@ class ReproduceCommandTest(unittest.TestCase):
                          (self.out / "fig5/curves.svg").read_bytes())
         self.assertEqual({(claim["stated_share"], round(claim["share_run"], 3))
                           for claim in claims}, {(0.4, 0.4), (0.4, 0.333)})
+        on_record = (ROOT / "docs/results.md").read_text(encoding="utf-8")
+        self.assertEqual(form(page, 5), form(on_record, 5), "docs/results.md is of another form")
+        self.assertEqual(len(form(page, 5)), 1 + 1 + 7 + 1 + 1 + 12)  # picture, tables, heading
 
     def test_the_report_is_well_formed_and_needs_nothing_else(self):
         done = reproduce("--figure", 6, "--quick", "--threads", 2, "--out", self.out,

@@ -125,12 +125,20 @@ class Life(ServingTest):
         self.assertEqual(inspected["generations"][0]["t"], result["accepted"])
 
     def test_methods_other_than_the_table_survive_a_kill_too(self):
-        for method in ("table(past=20)", "kardam(1)", "basgd(3, cwmed, reassign=20)", "zeno++"):
+        methods = ("table(past=20)", "asgd", "delay-adaptive", "picky(5)", "fedbuff(size=3)",
+                   "throttle", "kardam(1)", "basgd(3, cwmed, reassign=20)", "basgdm(2)", "zeno++",
+                   "aflguard")
+        listed = re.findall(r"^\| `([a-z+-]+)", ballast("list", "methods", "--markdown").stdout,
+                            re.MULTILINE)
+        self.assertEqual({re.match("[a-z+-]+", method)[0] for method in methods}, set(listed))
+        for method in methods:
             with self.subTest(method=method):
                 site = self.site = Site()
                 self.addCleanup(site.close)
                 self.folder, self.spec = site.folder, site.spec
                 text = site.spec.read_text() + f'method = "{method}"\nserver_samples = 100\n'
+                if method.startswith("basgdm"):
+                    text += 'optimizer = "momentum"\n'
                 site.spec.write_text(text.replace("updates = 400", "updates = 1000000"))
                 state = site.folder / "state"
                 server = site.serve("--state", state, "--checkpoint-updates", 20)
@@ -148,6 +156,7 @@ class Life(ServingTest):
                 wait_for(lambda: site.status()["accepted"] > first["accepted"] + 60)
                 figure = "quorum" if method.startswith("table") else "refused"
                 self.assertIn(figure, site.status()["method"])
+                self.assertIn(f"ballast_method_{figure} ", site.get("/metrics"))
                 self.stop_and_check(server, workers)
                 inspected = ballast("inspect", state)
                 self.assertIn(name, inspected.stdout)

@@ -10,7 +10,6 @@
 #include "ballast/assembly/parts.h"
 #include "ballast/base/check.h"
 #include "ballast/experiment/runner.h"
-#include "ballast/files/error_text.h"
 #include "ballast/files/text_file.h"
 #include "ballast/records/heat_map.h"
 #include "ballast/records/markdown_report.h"
@@ -197,7 +196,8 @@ class Arena {
                                                                 spec.name,
                                                                 load_of(plan).updates - updates);
                                                           },
-                                                      .on_progress = options_.on_progress}));
+                                                      .on_progress = options_.on_progress,
+                                                      .on_resume = options_.on_resume}));
     if (!runs.is_complete) return std::nullopt;
     if (result_.warning.empty()) result_.warning = std::move(runs.warning);
     return Stage{.plan = std::move(plan), .records = std::move(runs.records)};
@@ -218,7 +218,7 @@ class Arena {
     const auto folder = options_.folder / "images";
     BALLAST_TRY_STATUS(records::draw_heat_maps(folder, picture, options_.painter));
     const auto path = folder / (picture.stem + ".svg");
-    BALLAST_TRY(auto svg, files::naming(path, files::read_text(path, kPictureBytesMax)));
+    BALLAST_TRY(auto svg, files::read_text(path, kPictureBytesMax));
     contest.pictures[picture.stem] = std::move(svg);
     return {};
   }

@@ -23,8 +23,8 @@ class ArenaReader {
   explicit ArenaReader(std::string file) : file_(std::move(file)) {}
 
   Status read(ContestSpec& contest, const TomlEntry& arena) const {
-    constexpr std::array<std::string_view, 5> kKeys = {"title", "recommended", "best", "search",
-                                                       "size"};
+    constexpr std::array<std::string_view, 6> kKeys = {"title",  "recommended", "best",
+                                                       "worlds", "search",      "size"};
     BALLAST_TRY(const TomlNode::Table* entries, table_of(arena));
     SearchChanges search;
     for (const TomlEntry& entry : *entries) {
@@ -34,6 +34,8 @@ class ArenaReader {
         BALLAST_TRY(contest.recommended, text_of(entry, entry.node));
       } else if (entry.key == "best") {
         BALLAST_TRY(contest.best, whole_of(entry, entry.node));
+      } else if (entry.key == "worlds") {
+        BALLAST_TRY_STATUS(read_list(contest.worlds, entry, &ArenaReader::text_of));
       } else if (entry.key == "search") {
         BALLAST_TRY_STATUS(read_search(search, entry));
       } else if (entry.key == "size") {

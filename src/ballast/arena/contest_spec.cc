@@ -41,6 +41,27 @@ bool has_label(const std::vector<Variant>& variants, const std::string& label) {
   return std::ranges::find(variants, label, &Variant::label) != variants.end();
 }
 
+// What a contest among the best has from the one before it.
+Status take_over(ContestSpec& contest, const ContestSpec* before) {
+  const bool has_search = contest.search != StepSearch();
+  if (contest.best == 0 && !contest.worlds.empty()) {
+    return wrong(contest, "worlds are those of the contest before, and come with best = N");
+  }
+  if (contest.best == 0 || (has_search && contest.worlds.empty())) return {};
+  if (before == nullptr) {
+    return wrong(contest, "takes the best of the contest before, and none is before it");
+  }
+  if (!has_search) contest.search = before->search;
+  for (const std::string& label : contest.worlds) {
+    const auto found = std::ranges::find(before->spec.panels, label, &Variant::label);
+    if (found == before->spec.panels.end()) {
+      return wrong(contest, fmt::format("the contest before has no panel {}", shown(label)));
+    }
+    contest.spec.panels.push_back(*found);
+  }
+  return {};
+}
+
 Status check_panels(const ContestSpec& contest, const std::vector<std::string>& labels) {
   for (const std::string& label : labels) {
     if (has_label(contest.spec.panels, label)) continue;
@@ -132,7 +153,8 @@ Axis axis_of(std::string_view name, const std::vector<T>& values, const std::str
 
 }  // namespace
 
-Result<ContestSpec> parse_contest(std::string_view text, const std::filesystem::path& file) {
+Result<ContestSpec> parse_contest(std::string_view text, const std::filesystem::path& file,
+                                  const ContestSpec* before) {
   BALLAST_TRY(assembly::TomlNode::Table table, assembly::parse_toml(text, file.string()));
   const auto own = std::ranges::find(table, kArenaKey, &assembly::TomlEntry::key);
   if (own == table.end()) {
@@ -142,6 +164,7 @@ Result<ContestSpec> parse_contest(std::string_view text, const std::filesystem::
   BALLAST_TRY_STATUS(read_arena(contest, *own, file.string()));
   table.erase(own);
   BALLAST_TRY(contest.spec, experiment::read_table(table, file));
+  BALLAST_TRY_STATUS(take_over(contest, before));
   BALLAST_TRY_STATUS(check(contest));
   return contest;
 }
@@ -149,8 +172,10 @@ Result<ContestSpec> parse_contest(std::string_view text, const std::filesystem::
 Result<std::vector<ContestSpec>> carried_contests() {
   std::vector<ContestSpec> contests(3);
   BALLAST_TRY(contests[0], parse_contest(embedded::kArena, "arena.toml"));
-  BALLAST_TRY(contests[1], parse_contest(embedded::kArenaAdaptive, "arena-adaptive.toml"));
-  BALLAST_TRY(contests[2], parse_contest(embedded::kArenaCifar, "arena-cifar10.toml"));
+  BALLAST_TRY(contests[1],
+              parse_contest(embedded::kArenaAdaptive, "arena-adaptive.toml", &contests.front()));
+  BALLAST_TRY(contests[2],
+              parse_contest(embedded::kArenaCifar, "arena-cifar10.toml", &contests[1]));
   return contests;
 }
 

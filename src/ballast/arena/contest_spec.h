@@ -6,7 +6,9 @@
 //   title = "MNIST"
 //   recommended = "recommended"          # the curve that the others are compared with
 //   best = 5                             # no curves of its own: the best of the contest before
-//   [arena.search]                       # how each method finds its step size
+//   worlds = ["one fast liar"]           # with best: panels of the contest before
+//   [arena.search]                       # how each method finds its step size; with best and left
+//                                        # out: as in the contest before
 //   eta = [0.01, 0.1]
 //   validation_samples = 10000
 //   attacks = ["none", "sign-flip"]
@@ -38,6 +40,8 @@ struct StepSearch {
   std::vector<std::string> attacks = {};  // expressions; at least one
   std::vector<std::string> panels = {};   // labels; at least one
   std::vector<std::uint64_t> seeds = {};  // at least one
+
+  bool operator==(const StepSearch&) const = default;
 };
 
 // What a size has in place of the search's own.
@@ -63,7 +67,8 @@ struct ContestSpec {
   experiment::Spec spec;
   std::string title = {};
   std::string recommended = {};
-  std::size_t best = 0;  // 0: it has curves of its own
+  std::size_t best = 0;                  // 0: it has curves of its own
+  std::vector<std::string> worlds = {};  // labels of panels that are those of the contest before
   StepSearch search = {};
   std::vector<ContestSize> sizes = {};
 };
@@ -71,7 +76,10 @@ struct ContestSpec {
 // The size of a contest that is not shortened.
 inline constexpr std::string_view kFullSize = "full";
 
-Result<ContestSpec> parse_contest(std::string_view text, const std::filesystem::path& file);
+// `before` is the contest whose best take part in this one, null where there is none. Its panels
+// and its search are taken over where the text says so.
+Result<ContestSpec> parse_contest(std::string_view text, const std::filesystem::path& file,
+                                  const ContestSpec* before = nullptr);
 
 // Those that the program carries, in their order: arena.toml, arena-adaptive.toml and
 // arena-cifar10.toml of experiments/. Each has the best of the one before.

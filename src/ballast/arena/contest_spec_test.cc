@@ -54,6 +54,46 @@ TEST(ContestSpec, RefusesWhatMakesNoContest) {
   EXPECT_THAT(error_of("needs = \"f\"", "eta = 0.1"), HasSubstr("sets eta"));
   EXPECT_THAT(error_of(std::string(kNextContest), "best = 2", "recommended = \"x\""),
               HasSubstr("best = N"));
+  EXPECT_THAT(error_of("title =", "worlds = [\"one liar\"]\ntitle ="),
+              HasSubstr("come with best = N"));
+}
+
+// The next contest among the best of this one, with the worlds and the search of this one.
+constexpr std::string_view kTakesOver = R"(
+name = "next"
+data = "files"
+updates = 20
+[grid]
+attack = ["none"]
+[arena]
+title = "Next"
+best = 2
+worlds = ["two of five"]
+[[arena.size]]
+name = "quick"
+search = { panels = ["two of five"], eta = [0.5] }
+)";
+
+TEST(ContestSpec, TakesWorldsAndSearchOverFromTheContestBefore) {
+  const ContestSpec before = tiny_contest("/folder");
+  std::string text(kTakesOver);
+
+  EXPECT_THAT(parse_contest(text, "c.toml", &before).error().message,
+              HasSubstr("there is no panel \"one liar\""))
+      << "which the search taken over names";
+  text.replace(text.find("worlds = ["), 10, "worlds = [\"one liar\", ");
+  const auto contest = parse_contest(text, "c.toml", &before);
+
+  ASSERT_TRUE(contest.has_value()) << contest.error().message;
+  EXPECT_EQ(contest->search, before.search);
+  ASSERT_EQ(contest->spec.panels.size(), 2u);
+  EXPECT_EQ(contest->spec.panels[0].label, "one liar");
+  EXPECT_EQ(contest->spec.panels[0].settings.size(), before.spec.panels[0].settings.size());
+  EXPECT_THAT(at_size(*contest, "quick")->search.etas, ElementsAre(0.5));
+  EXPECT_THAT(parse_contest(text, "c.toml").error().message, HasSubstr("none is before it"));
+  text.replace(text.find("two of five"), 11, "six of five");
+  EXPECT_THAT(parse_contest(text, "c.toml", &before).error().message,
+              HasSubstr("the contest before has no panel \"six of five\""));
 }
 
 TEST(ContestSpec, HasShorterSizes) {

@@ -106,12 +106,19 @@ Result<std::shared_ptr<server::ServerGradient>> make_server_gradient(const RunSp
                                            static_cast<std::uint32_t>(run.workers));
 }
 
+// What a server on a network has beside the workers of its specification.
+struct MethodPlaces {
+  std::size_t free = 0;
+  std::size_t rows_min = 1;
+};
+
 Result<server::MethodPointer> make_method(const RunSpec& run, std::uint64_t seed, std::size_t dim,
                                           std::shared_ptr<const kernels::Backend> backend,
-                                          const ServerSetting& setting,
-                                          std::shared_ptr<server::ServerGradient> gradient) {
+                                          std::shared_ptr<server::ServerGradient> gradient,
+                                          const MethodPlaces& places = {}) {
   if (gradient == nullptr) gradient = std::make_shared<NoGradient>();
   return methods::make_method(run.method, {.worker_count = run.workers,
+                                           .free_places = places.free,
                                            .dim = dim,
                                            .eta = run.eta,
                                            .seed = seed,
@@ -119,7 +126,7 @@ Result<server::MethodPointer> make_method(const RunSpec& run, std::uint64_t seed
                                            .server_gradient = std::move(gradient),
                                            .rule = run.rule,
                                            .weights = weight_policy(run),
-                                           .rows_min = setting.rows_min});
+                                           .rows_min = places.rows_min});
 }
 
 Result<server::ParameterServer> make_server_with(const RunSpec& run, std::uint64_t seed,
@@ -137,8 +144,9 @@ Result<server::ParameterServer> make_server_with(const RunSpec& run, std::uint64
   BALLAST_TRY(const std::shared_ptr<const kernels::Backend> backend,
               kernels::make_backend(run.device, setting.threads));
   BALLAST_TRY(auto optimizer, make_optimizer(run, backend, model.initial_parameters(seed)));
-  BALLAST_TRY(auto method, make_method(run, seed, optimizer->model()->size(), backend, setting,
-                                       std::move(gradient)));
+  BALLAST_TRY(auto method,
+              make_method(run, seed, optimizer->model()->size(), backend, std::move(gradient),
+                          {.free = admission.free_places, .rows_min = setting.rows_min}));
   return server::ParameterServer::make(
       options, {.method = std::move(method), .optimizer = std::move(optimizer)});
 }
@@ -210,7 +218,7 @@ Result<server::MethodPointer> make_preview_method(const RunSpec& run, std::uint6
   BALLAST_TRY(auto gradient, make_server_gradient(run, seed, material));
   BALLAST_TRY(std::shared_ptr<const kernels::Backend> backend,
               kernels::make_backend(run.device, 1));
-  return make_method(run, seed, material.model->dim(), std::move(backend), {}, std::move(gradient));
+  return make_method(run, seed, material.model->dim(), std::move(backend), std::move(gradient));
 }
 
 Result<attacks::AttackPointer> make_run_attack(const RunSpec& run) {

@@ -6,6 +6,8 @@ namespace ballast::experiment {
 
 struct RunCheckpoint::Impl {};
 
+std::optional<std::string> fingerprint_in(const std::filesystem::path&) { return std::nullopt; }
+
 RunCheckpoint::RunCheckpoint(std::filesystem::path, const RunIdentity&) {}
 RunCheckpoint::~RunCheckpoint() = default;
 

@@ -3,6 +3,7 @@
 // experiments/*.toml that leaves the paper does not go unnoticed. What the paper leaves open is
 // typed from its published code (the length on MNIST) or is our decision, and says so.
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@
 #include "ballast/experiment/figures.h"
 #include "ballast/experiment/grid.h"
 #include "ballast/learn/registry.h"
+#include "ballast/robust/registry.h"
 
 namespace ballast::experiment {
 namespace {
@@ -121,6 +123,55 @@ TEST(PaperSettings, OnlyFiguresFourAndSevenCompareOptimizers) {
     const std::set<assembly::Optimizer> all = {
         assembly::Optimizer::kMu2, assembly::Optimizer::kMomentum, assembly::Optimizer::kSgd};
     EXPECT_EQ(found, compares ? all : std::set{assembly::Optimizer::kMu2}) << figure.figure;
+  }
+}
+
+struct NamedRule {
+  std::string_view label;
+  const char* rule;
+  const char* weights;
+};
+
+// \u03c9 stands for weights that are counts.
+constexpr NamedRule kRules[] = {{"\u03c9-GM", "gm", "count"},
+                                {"GM", "gm", "uniform"},
+                                {"\u03c9-GM, 3 steps", "gm(iterations=3, start=zero)", "count"},
+                                {"GM, 3 steps", "gm(iterations=3, start=zero)", "uniform"},
+                                {"\u03c9-CWMed", "cwmed", "count"},
+                                {"CWMed", "cwmed", "uniform"}};
+constexpr std::pair<std::string_view, assembly::Optimizer> kOptimizers[] = {
+    {"\u03bc\u00b2-SGD, ", assembly::Optimizer::kMu2},
+    {"momentum, ", assembly::Optimizer::kMomentum},
+    {"SGD, ", assembly::Optimizer::kSgd}};
+
+// A curve does what its label says: [optimizer, ] rule [ + CTMA at the share of the run].
+void expect_curve(const PlannedRun& planned) {
+  SCOPED_TRACE(planned.curve + " in " + planned.panel);
+  const assembly::RunSpec& run = planned.run;
+  std::string label = planned.curve;
+  for (const auto& [prefix, optimizer] : kOptimizers) {
+    if (!label.starts_with(prefix)) continue;
+    EXPECT_EQ(run.optimizer, optimizer);
+    label.erase(0, prefix.size());
+    break;
+  }
+  constexpr std::string_view kCtma = " + \u03c9-CTMA";
+  const bool has_ctma = label.ends_with(kCtma);
+  if (has_ctma) label.resize(label.size() - kCtma.size());
+  const auto named = std::ranges::find(kRules, label, &NamedRule::label);
+  ASSERT_NE(named, std::end(kRules));
+  const std::string rule =
+      has_ctma ? fmt::format("ctma({}, {})", named->rule, run.share) : named->rule;
+  EXPECT_EQ(run.rule, robust::rule_registry().canonical(rule).value());
+  EXPECT_EQ(run.weights, named->weights);
+  EXPECT_EQ(run.method, "table");
+}
+
+TEST(PaperSettings, CurvesDoWhatTheirLabelsSay) {
+  for (const FigureSetting& figure : kFigures) {
+    for (const PlannedRun& planned : plan_of(figure.figure)) {
+      if (!planned.curve.starts_with("recommended")) expect_curve(planned);
+    }
   }
 }
 

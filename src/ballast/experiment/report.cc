@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "ballast/files/error_text.h"
 #include "ballast/files/text_file.h"
 #include "ballast/records/summary.h"
 
@@ -168,7 +167,7 @@ Result<ReportSection> figure_section(const FigureResult& result, const ReportOpt
     return section;
   }
   const auto picture = options.folder / fmt::format("fig{}", figure.number) / "curves.svg";
-  BALLAST_TRY(section.svg, files::naming(picture, files::read_text(picture, kPictureBytesMax)));
+  BALLAST_TRY(section.svg, files::read_text(picture, kPictureBytesMax));
   section.picture = fmt::format("images/fig{}.svg", figure.number);
   return section;
 }

@@ -60,7 +60,8 @@ Result<RunnerResult> run_figure(const PaperFigure& figure, const Plan& plan,
                                    [&](std::uint64_t updates, std::size_t) {
                                      options.on_figure(figure, updates_of(plan) - updates);
                                    },
-                               .on_progress = options.on_progress});
+                               .on_progress = options.on_progress,
+                               .on_resume = options.on_resume});
 }
 
 // The pictures under the names that the page of Markdown has for them.

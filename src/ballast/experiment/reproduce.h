@@ -37,6 +37,9 @@ struct ReproduceOptions {
       [](const PaperFigure&, std::uint64_t) {};
   // Called from several threads.
   std::function<void(std::uint64_t updates)> on_progress = [](std::uint64_t) {};
+  // Called from several threads, with updates of runs under way that an earlier call made; none:
+  // on_progress is.
+  std::function<void(std::uint64_t updates)> on_resume = {};
 };
 
 struct ReproduceResult {

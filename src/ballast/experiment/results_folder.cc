@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ballast/experiment/grid.h"
+#include "ballast/experiment/run_checkpoint.h"
 #include "ballast/files/text_file.h"
 #include "ballast/records/run_file.h"
 
@@ -24,13 +25,35 @@ std::string shown(std::string text) {
   return assembly::to_printable(text);
 }
 
-// The runs of the folder that do not belong to the specification.
-Result<std::vector<records::StoredRun>> other_runs(const fs::path& folder,
-                                                   const std::set<std::string>& fingerprints) {
-  BALLAST_TRY(auto runs, records::list_runs(folder / "runs"));
-  std::erase_if(
-      runs, [&](const records::StoredRun& run) { return fingerprints.contains(run.fingerprint); });
-  return runs;
+// What the folder holds that does not belong to the specification.
+struct OtherRuns {
+  std::vector<records::StoredRun> finished = {};
+  std::vector<fs::path> under_way = {};  // folders of checkpoints
+};
+
+Result<OtherRuns> other_runs(const fs::path& folder, const std::set<std::string>& fingerprints) {
+  OtherRuns others;
+  BALLAST_TRY(others.finished, records::list_runs(folder / "runs"));
+  std::erase_if(others.finished, [&](const records::StoredRun& run) {
+    return fingerprints.contains(run.fingerprint);
+  });
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder / "runs", none)) {
+    if (entry.path().extension() != ".checkpoint") continue;
+    const auto fingerprint = fingerprint_in(entry.path());
+    if (fingerprint && !fingerprints.contains(*fingerprint)) {
+      others.under_way.push_back(entry.path());
+    }
+  }
+  return others;
+}
+
+std::string count_text(const OtherRuns& others) {
+  const std::size_t finished = others.finished.size();
+  const std::size_t under_way = others.under_way.size();
+  if (under_way == 0) return fmt::format("{} {}", finished, finished == 1 ? "run" : "runs");
+  if (finished > 0) return fmt::format("{} runs, {} under way,", finished + under_way, under_way);
+  return fmt::format("{} {} under way", under_way, under_way == 1 ? "run" : "runs");
 }
 
 // What the folder's own specification says; empty if it is gone or cannot be read.
@@ -65,32 +88,29 @@ std::string difference_of(const Spec& there, const Spec& here) {
 
 Status check_results_folder(const fs::path& folder, const Spec& spec,
                             const std::set<std::string>& fingerprints) {
-  BALLAST_TRY(const auto others, other_runs(folder, fingerprints));
-  if (others.empty()) return {};
+  BALLAST_TRY(const OtherRuns others, other_runs(folder, fingerprints));
+  if (others.finished.empty() && others.under_way.empty()) return {};
   const std::string difference = told_by(folder, spec);
-  return invalid_argument(
-      fmt::format("{} holds {} {} with other settings{}{}; name another folder with --out, or "
-                  "replace them with "
-                  "--force",
-                  assembly::to_printable(folder.string()), others.size(),
-                  others.size() == 1 ? "run" : "runs", difference.empty() ? "" : ": ", difference));
+  return invalid_argument(fmt::format(
+      "{} holds {} with other settings{}{}; name another folder with --out, or replace them with "
+      "--force",
+      assembly::to_printable(folder.string()), count_text(others), difference.empty() ? "" : ": ",
+      difference));
 }
 
 Status remove_other_runs(const fs::path& folder, const std::set<std::string>& fingerprints) {
-  BALLAST_TRY(const auto others, other_runs(folder, fingerprints));
-  // Runs that were cut are not listed; what they saved is of the settings that are replaced.
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder / "runs", none)) {
-    std::error_code ignored;
-    if (entry.path().extension() == ".checkpoint") fs::remove_all(entry.path(), ignored);
-  }
-  for (const records::StoredRun& run : others) {
+  BALLAST_TRY(const OtherRuns others, other_runs(folder, fingerprints));
+  std::vector<fs::path> paths = others.under_way;
+  for (const records::StoredRun& run : others.finished) {
     for (const char* extension : {".json", ".safetensors"}) {
       fs::path path = run.path;
-      std::error_code failure;
-      fs::remove(path.replace_extension(extension), failure);
-      if (failure) return io_error(fmt::format("{}: {}", path.string(), failure.message()));
+      paths.push_back(path.replace_extension(extension));
     }
+  }
+  for (const fs::path& path : paths) {
+    std::error_code failure;
+    fs::remove_all(path, failure);
+    if (failure) return io_error(fmt::format("{}: {}", path.string(), failure.message()));
   }
   return {};
 }

@@ -110,8 +110,8 @@ class Recorder final : public sim::Observer {
   }
   Status go_on_from(const Tally& tally, std::uint64_t t) {
     tally_ = tally;
-    last_t_ = t;
-    tell_progress(t);
+    last_t_ = told_ = t;
+    (options_.on_resume ? options_.on_resume : options_.on_progress)(t);
     for (const auto& evaluation : record_.evaluations) {
       BALLAST_TRY_STATUS(options_.on_evaluation(evaluation));
     }

@@ -27,6 +27,9 @@ struct RunOptions {
   const std::atomic<bool>* stop = nullptr;
   // Called after so many more updates, often.
   std::function<void(std::uint64_t updates)> on_progress = [](std::uint64_t) {};
+  // Called once if the run goes on from a checkpoint, with the updates that are in it, which took
+  // no time now; none: on_progress is.
+  std::function<void(std::uint64_t updates)> on_resume = {};
   // Called after every evaluation; an error ends the run with it.
   std::function<Status(const records::EvaluationRecord&)> on_evaluation =
       [](const records::EvaluationRecord&) { return Status{}; };

@@ -23,6 +23,7 @@ constexpr std::string_view kRun = "run-";
 constexpr std::string_view kRunNumbers = "run-numbers";
 constexpr std::string_view kAttackNumbers = "run-attack";
 constexpr std::size_t kRecordBytesMax = std::size_t{1} << 30;
+constexpr std::string_view kRecordPrefix = "record-";
 
 std::string name_of(std::string_view what, std::size_t worker) {
   return fmt::format("{}{}-{}", kRun, what, worker);
@@ -223,6 +224,18 @@ store::RunShape shape_of(const RunIdentity& identity) {
 
 }  // namespace
 
+std::optional<std::string> fingerprint_in(const fs::path& folder) {
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    if (!entry.path().filename().string().starts_with(kRecordPrefix)) continue;
+    const auto text = files::read_text(entry.path(), kRecordBytesMax);
+    if (!text) continue;
+    const auto record = records::parse_run(*text);
+    if (record) return record->fingerprint;
+  }
+  return std::nullopt;
+}
+
 struct RunCheckpoint::Impl {
   fs::path folder;
   store::RunShape shape;
@@ -230,7 +243,7 @@ struct RunCheckpoint::Impl {
   bool is_others = false;  // another process works on this run, and saves it
 
   fs::path record_path(std::uint64_t arrivals) const {
-    return folder / fmt::format("record-{}.json", arrivals);
+    return folder / fmt::format("{}{}.json", kRecordPrefix, arrivals);
   }
 
   std::optional<SavedRun> read() {

@@ -48,6 +48,9 @@ struct RunIdentity {
   bool is_explained = false;  // else the evaluations so far lack what later ones have
 };
 
+// Of the run that such a folder holds; none where that cannot be read.
+std::optional<std::string> fingerprint_in(const std::filesystem::path& folder);
+
 class RunCheckpoint {
  public:
   // Nothing is made before the first save().

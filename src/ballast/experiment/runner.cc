@@ -210,6 +210,7 @@ class Runner {
                          .explains = options_.explains,
                          .stop = &stop_,
                          .on_progress = [&](std::uint64_t updates) { tell_progress(updates); },
+                         .on_resume = options_.on_resume,
                          .on_evaluation =
                              [&](const records::EvaluationRecord& evaluation) {
                                return note(planned, evaluation);

@@ -70,6 +70,9 @@ struct RunnerOptions {
       [](const PlannedRun&, const records::EvaluationRecord&) {};
   // Called from several threads.
   std::function<void(std::uint64_t updates)> on_progress = [](std::uint64_t) {};
+  // Called from several threads, with updates of runs under way that an earlier call made; none:
+  // on_progress is.
+  std::function<void(std::uint64_t updates)> on_resume = {};
 };
 
 struct RunnerResult {

@@ -203,9 +203,8 @@ Result<Spec> read_table(const assembly::TomlNode::Table& table, const std::files
 }
 
 Result<Spec> read_spec(const std::filesystem::path& file) {
-  const auto bytes = files::read_file(file);
-  if (!bytes) return error_at(file.string(), bytes.error());
-  return parse_spec({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, file);
+  BALLAST_TRY(const auto bytes, files::read_file(file));
+  return parse_spec({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
 }
 
 Status apply_override(Spec& spec, std::string_view assignment) {

@@ -413,7 +413,7 @@ TEST(ReadSpec, NamesAFileThatIsMissing) {
   const auto spec = read_spec("there/is/no/spec.toml");
 
   ASSERT_FALSE(spec.has_value());
-  EXPECT_THAT(spec.error().message, testing::StartsWith("there/is/no/spec.toml: "));
+  EXPECT_THAT(spec.error().message, testing::StartsWith("there/is/no/spec.toml: cannot open: "));
 }
 
 }  // namespace

@@ -32,16 +32,18 @@ enum class Late : std::uint8_t {
 
 class DelayAdaptive final : public CountedMethod {
  public:
+  // A concurrency of 0 is the number of workers.
   DelayAdaptive(const MethodSetting& setting, Late late, std::uint64_t concurrency)
-      : CountedMethod(setting), late_(late), concurrency_(concurrency) {}
+      : CountedMethod(setting), late_(late), given_concurrency_(concurrency) {}
 
  protected:
   Answer judge(const AdmittedUpdate& update) override {
-    if (update.staleness <= concurrency_) return Answer::along(update.values);
+    const std::uint64_t concurrency = given_concurrency_ > 0 ? given_concurrency_ : worker_count();
+    if (update.staleness <= concurrency) return Answer::along(update.values);
     const auto delay = static_cast<double>(update.staleness);
     switch (late_) {
       case Late::kRatio:
-        return Answer::along(update.values, static_cast<double>(concurrency_) / delay);
+        return Answer::along(update.values, static_cast<double>(concurrency) / delay);
       case Late::kInverse:
         return Answer::along(update.values, 1.0 / delay);
       case Late::kDrop:
@@ -52,7 +54,7 @@ class DelayAdaptive final : public CountedMethod {
 
  private:
   Late late_;
-  std::uint64_t concurrency_;
+  std::uint64_t given_concurrency_;
 };
 
 constexpr std::string_view kLateWords[] = {"ratio", "inverse", "drop"};
@@ -94,8 +96,7 @@ extern constinit const MethodItem kDelayAdaptiveMethod = {
           arguments.is_given("concurrency") ? arguments.whole("concurrency") : 0;
       return MethodPlan{
           .make = [late, given](const MethodSetting& setting) -> Result<server::MethodPointer> {
-            return std::make_unique<DelayAdaptive>(setting, late,
-                                                   given > 0 ? given : setting.worker_count);
+            return std::make_unique<DelayAdaptive>(setting, late, given);
           }};
     }};
 

@@ -135,7 +135,7 @@ class Basgd final : public CountedMethod {
 
 Status Basgd::load(StateReader& reader) {
   BALLAST_TRY(std::vector<std::uint64_t> sizes, reader.list("sizes", buffers_.size()));
-  BALLAST_TRY(std::vector<std::uint64_t> buffer_of, reader.list("buffer-of", worker_count()));
+  BALLAST_TRY(std::vector<std::uint64_t> buffer_of, reader.list("buffer-of", places()));
   BALLAST_TRY(std::vector<std::uint64_t> heard, reader.per_worker("heard"));
   BALLAST_TRY(const std::uint64_t waiting, reader.whole("waiting"));
   BALLAST_TRY(const std::uint64_t reassignments, reader.whole("reassignments"));
@@ -152,7 +152,7 @@ Status Basgd::load(StateReader& reader) {
     buffers[b].values.resize(dim());
   }
   BALLAST_TRY_STATUS(reader.finish());
-  for (std::size_t i = buffer_of.size(); i < worker_count(); ++i) {
+  for (std::size_t i = buffer_of.size(); i < places(); ++i) {
     buffer_of.push_back(i % buffers_.size());
   }
   buffers_ = std::move(buffers);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "ballast/base/check.h"
 #include "ballast/expression/parameter.h"
 #include "ballast/kernels/finite.h"
 
@@ -98,6 +99,11 @@ void CountedMethod::remove(std::uint32_t worker) {
   forget(worker);
 }
 
+void CountedMethod::on_enrol() {
+  BALLAST_CHECK(setting_.free_places > 0, "a worker is enrolled in a free place");
+  --setting_.free_places;
+}
+
 server::WorkerShare CountedMethod::worker(std::uint32_t worker) const {
   return {.count = counts_[worker]};
 }
@@ -120,7 +126,7 @@ server::MethodStateView CountedMethod::state() const {
 
 Status CountedMethod::restore(server::MethodState state,
                               std::span<const std::uint64_t> lifetime_counts) {
-  StateReader reader(state, worker_count(), dim());
+  StateReader reader(state, places(), dim());
   BALLAST_TRY(std::vector<std::uint64_t> counts, reader.per_worker(kCounts));
   BALLAST_TRY(const std::uint64_t arrivals, reader.whole(kArrivals));
   BALLAST_TRY(const std::uint64_t refused, reader.whole(kRefused));

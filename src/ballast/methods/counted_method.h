@@ -58,6 +58,7 @@ class CountedMethod : public server::Method {
   std::string description() const final { return setting_.description; }
   server::Answer on_update(const server::AdmittedUpdate& update) final;
   void remove(std::uint32_t worker) final;
+  void on_enrol() final;
   server::WorkerShare worker(std::uint32_t worker) const final;
   std::vector<server::NamedNumber> figures() const final;
   server::MethodStateView state() const final;
@@ -73,7 +74,9 @@ class CountedMethod : public server::Method {
   virtual Status load(StateReader& reader) { return reader.finish(); }
 
   const MethodSetting& setting() const noexcept { return setting_; }
-  std::size_t worker_count() const noexcept { return setting_.worker_count; }
+  // Places for workers, and the workers that there are: the n of a paper.
+  std::size_t places() const noexcept { return setting_.worker_count; }
+  std::size_t worker_count() const noexcept { return places() - setting_.free_places; }
   std::size_t dim() const noexcept { return setting_.dim; }
 
   // Updates that came, this one included: the revision of what it changes.

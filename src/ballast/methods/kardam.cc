@@ -66,10 +66,12 @@ class Kardam final : public CountedMethod {
   Kardam(const MethodSetting& setting, const KardamOptions& options)
       : CountedMethod(setting),
         options_(options),
-        escape_(options.escape.value_or(setting.worker_count)),
         models_(options.history),
         references_(options.compares_with_accepted ? 1 : setting.worker_count),
         coefficients_(setting.worker_count, kUnknown) {}
+
+  // The models of the ring and those of the references.
+  std::size_t further_vectors() const override { return models_.capacity() + references_.size(); }
 
  protected:
   Answer judge(const AdmittedUpdate& update) override {
@@ -81,7 +83,8 @@ class Kardam final : public CountedMethod {
     const bool is_rare = passes_frequency(update.worker);
     lipschitz_refusals_ += is_smooth ? 0 : 1;
     frequency_refusals_ += is_smooth && !is_rare ? 1 : 0;
-    const bool escapes = escape_ > 0 && refusals_ >= escape_;
+    const std::uint64_t escape = options_.escape.value_or(worker_count());
+    const bool escapes = escape > 0 && refusals_ >= escape;
     if (!(is_smooth && is_rare) && !escapes) {
       ++refusals_;
       return Answer::refused();
@@ -134,7 +137,7 @@ class Kardam final : public CountedMethod {
   }
 
   bool passes_frequency(std::uint32_t worker) const {
-    std::vector<std::uint64_t> times(worker_count());
+    std::vector<std::uint64_t> times(places());
     for (const std::uint64_t accepted : accepted_) ++times[accepted];
     ++times[worker];
     std::ranges::sort(times, std::greater<>());
@@ -169,7 +172,6 @@ class Kardam final : public CountedMethod {
   }
 
   KardamOptions options_;
-  std::uint64_t escape_;
   server::ModelRing models_;
   std::vector<Reference> references_;   // by worker, or the last accepted one
   std::vector<double> coefficients_;    // by worker
@@ -203,7 +205,7 @@ Status Kardam::load(StateReader& reader) {
   BALLAST_TRY(const auto tallies, reader.list("tallies", 3));
   BALLAST_TRY(const auto versions, reader.list("computed-on", references_.size()));
   BALLAST_TRY(KeptModels models, load_models(reader, models_.capacity(), references_.size()));
-  const auto is_worker = [&](std::uint64_t worker) { return worker < worker_count(); };
+  const auto is_worker = [&](std::uint64_t worker) { return worker < places(); };
   if (tallies.size() != 3 || !std::ranges::all_of(accepted, is_worker)) {
     return invalid_argument("the record of the filters contradicts itself");
   }
@@ -270,7 +272,7 @@ extern constinit const MethodItem kKardamMethod = {
       MethodPlan plan;
       plan.check = [options](std::size_t workers) -> Status {
         // Without overflow: 3 f < n.
-        if (options.f <= (workers - 1) / 3) return {};
+        if (workers > 0 && options.f <= (workers - 1) / 3) return {};
         return invalid_argument(
             fmt::format("kardam with f = {} needs more than {} workers, and there are {}",
                         options.f, 3 * options.f, workers));

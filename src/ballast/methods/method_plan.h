@@ -19,7 +19,8 @@ namespace ballast::methods {
 
 // The run that a method is made for.
 struct MethodSetting {
-  std::size_t worker_count = 1;
+  std::size_t worker_count = 1;  // places for workers, in number
+  std::size_t free_places = 0;   // of these, the last ones that nobody has yet
   std::size_t dim = 1;
   double eta = 0.01;  // the optimizer's step size, where a method weighs gains against it
   std::uint64_t seed = 0;

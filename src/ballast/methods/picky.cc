@@ -20,6 +20,8 @@ class Picky final : public CountedMethod {
   Picky(const MethodSetting& setting, double radius, std::size_t history)
       : CountedMethod(setting), radius_(radius), models_(history) {}
 
+  std::size_t further_vectors() const override { return models_.capacity(); }
+
  protected:
   Answer judge(const AdmittedUpdate& update) override {
     models_.note(update.newest);

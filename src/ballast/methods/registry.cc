@@ -41,11 +41,14 @@ const expression::Registry<MethodPlan>& method_registry() {
 }
 
 Result<server::MethodPointer> make_method(std::string_view text, MethodSetting setting) {
-  BALLAST_CHECK(setting.worker_count >= 1 && setting.dim >= 1 && setting.backend != nullptr,
+  BALLAST_CHECK(setting.worker_count >= 1 && setting.free_places <= setting.worker_count &&
+                    setting.dim >= 1 && setting.backend != nullptr,
                 "a method is made for workers, a model and a backend");
   BALLAST_TRY(setting.description, method_registry().canonical(text));
   BALLAST_TRY(const MethodPlan plan, method_registry().parse(text));
-  if (plan.check) BALLAST_TRY_STATUS(plan.check(setting.worker_count));
+  if (plan.check) {
+    BALLAST_TRY_STATUS(plan.check(setting.worker_count - setting.free_places));
+  }
   if (plan.needs_server_gradient && setting.server_gradient == nullptr) {
     return invalid_argument(fmt::format(
         "{} judges updates by a gradient of the server's own, and there is none", text));

@@ -112,6 +112,18 @@ TEST_P(State, FitsAServerWithMoreWorkers) {
   EXPECT_TRUE(larger.on_join(8).has_value());
 }
 
+// What a server's memory budget counts on: a row per worker, a few sums, and what it says.
+TEST_P(State, HoldsNoMoreVectorsThanTheMethodSays) {
+  constexpr std::size_t kSums = 3;
+  MethodRun run(GetParam());
+  for (int i = 0; i < 200; ++i) {
+    run.deliver_next();
+    const std::size_t kept = run.server().state().method_state.vectors.size();
+    const std::size_t further = run.server().method().further_vectors();
+    ASSERT_LE(kept, run.server().worker_count() + kSums + further) << i;
+  }
+}
+
 TEST_P(State, OfAWorkerThatLeftIsForgotten) {
   MethodRun run(GetParam());
   for (int i = 0; i < 60; ++i) run.deliver_next();

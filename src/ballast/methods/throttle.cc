@@ -125,7 +125,7 @@ class Throttle final : public CountedMethod {
 
   void end_round_if_all_were_heard() {
     if (first_count_ == 0) return;
-    for (std::size_t i = 0; i < heard_.size(); ++i) {
+    for (std::size_t i = 0; i < worker_count(); ++i) {
       if (heard_[i] == 0 && is_away_[i] == 0) return;
     }
     ++rounds_;
@@ -150,14 +150,21 @@ class Throttle final : public CountedMethod {
   std::vector<float> direction_;
 };
 
+// Means of clipped updates are far from the largest float.
+constexpr double kRadiusMax = 1e30;
+
 constexpr Parameter kParameters[] = {
     Parameter::number("q", "the c-th repeat of a worker in a round counts 1/q^c")
         .above(1)
         .otherwise(1.5),
     Parameter::number("radius", "how far from the last round's mean a first update may lie")
         .above(0)
+        .up_to(kRadiusMax)
         .otherwise(100),
-    Parameter::number("repeat", "how long a repeat may be").above(0).otherwise(1)};
+    Parameter::number("repeat", "how long a repeat may be")
+        .above(0)
+        .up_to(kRadiusMax)
+        .otherwise(1)};
 
 }  // namespace
 

@@ -128,6 +128,10 @@ class Method {
   // Forgets what it holds of a worker: it said good-bye, was silent for too long or starts anew.
   virtual void remove(std::uint32_t worker) = 0;
 
+  // The next free place was given to a worker. A method that waits for everybody, or for a part of
+  // all, counts the workers that there are and not the places.
+  virtual void on_enrol() {}
+
   // Whether updates can lead to steps; while they cannot, pause_reason() says why in words.
   virtual bool is_ready() const;
   virtual std::string pause_reason() const;

@@ -83,6 +83,12 @@ void ParameterServer::publish() {
              .values = options_.shows_models ? optimizer_->model() : nullptr};
 }
 
+Result<std::uint32_t> ParameterServer::enrol(std::string name) {
+  BALLAST_TRY(const std::uint32_t worker, admission_.enrol(std::move(name)));
+  method_->on_enrol();
+  return worker;
+}
+
 std::optional<Assignment> ParameterServer::on_join(std::uint32_t worker, Memory memory,
                                                    Instant now) {
   if (memory == Memory::kFresh && method_->worker(worker).count > 0) forget(worker);
@@ -109,13 +115,21 @@ void ParameterServer::on_leave(std::uint32_t worker, Instant now) {
   forget(worker);
 }
 
-// When the last rows go that were needed, what they said together is kept for evaluations.
+// When the last rows go that were needed, what they said together is kept for evaluations. A method
+// that is always ready needs one worker.
 void ParameterServer::forget(std::uint32_t worker) {
-  const bool was_ready = method_->is_ready();
-  auto before = was_ready ? combined_statistics() : std::nullopt;
+  auto before = statistics();
   method_->remove(worker);
   statistics_[worker].clear();
-  if (was_ready && !method_->is_ready()) last_statistics_ = std::move(before);
+  if (!has_statistics()) last_statistics_ = std::move(before);
+}
+
+bool ParameterServer::has_statistics() const {
+  if (!method_->is_ready()) return false;
+  for (std::uint32_t i = 0; i < options_.worker_count; ++i) {
+    if (method_->worker(i).count > 0) return true;
+  }
+  return false;
 }
 
 std::vector<Assignment> ParameterServer::release(Instant now) {
@@ -158,7 +172,7 @@ std::optional<std::string> ParameterServer::pause_reason() const {
 }
 
 std::optional<std::vector<float>> ParameterServer::statistics() const {
-  return method_->is_ready() ? combined_statistics() : last_statistics_;
+  return has_statistics() ? combined_statistics() : last_statistics_;
 }
 
 // Every worker that has a part in the model counts by its weight, or by one where the method gives

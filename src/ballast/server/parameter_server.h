@@ -83,7 +83,7 @@ class ParameterServer {
 
   Status may_enrol(const std::string& name) const { return admission_.may_enrol(name); }
   // Admission::enrol(): the worker may join from now on.
-  Result<std::uint32_t> enrol(std::string name) { return admission_.enrol(std::move(name)); }
+  Result<std::uint32_t> enrol(std::string name);
 
   // Judges an update sent under a ticket, hands it to the method if it is let through, and steps
   // along the method's direction if there is one. Every field of the update may be a lie.
@@ -169,6 +169,7 @@ class ParameterServer {
   bool step(const Answer& answer);
   void forget(std::uint32_t worker);
   std::optional<Assignment> assign(std::uint32_t worker, const Snapshot& model, Instant now);
+  bool has_statistics() const;  // of workers that have a part in the model
   std::optional<std::vector<float>> combined_statistics() const;
   void publish();
 

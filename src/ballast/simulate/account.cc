@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kTicksPerStride = 4;
 constexpr double kShareTolerance = 1e-12;
-constexpr std::size_t kModelsMax = 6;  // that a server needs at a time, whatever workers do
+constexpr std::size_t kModelsMax = 6;  // that every server needs, whatever workers do
 
 bool is_removal(transport::MemberEvent event) {
   using enum transport::MemberEvent;
@@ -239,6 +239,7 @@ std::size_t Account::row_count() const {
 
 std::size_t Account::quorum() const {
   std::size_t needed = 1;
+  if (!scenario_.has_table()) return needed;
   for (const server::CappedWeights& cap : server::caps_of(scenario_.policy)) {
     while (static_cast<double>(cap.f) > cap.share * static_cast<double>(needed)) ++needed;
   }
@@ -303,8 +304,9 @@ void Account::check_memory(const server::ParameterServer& server) {
   const bool is_known =
       std::ranges::any_of(models_, [&](const auto& model) { return model.lock() == newest; });
   if (!is_known) models_.push_back(newest);
-  if (models_.size() <= kModelsMax) return;
-  fail("memory", fmt::format("{} models are held; {} are needed", models_.size(), kModelsMax));
+  const std::size_t needed = kModelsMax + server.method().further_vectors();
+  if (models_.size() <= needed) return;
+  fail("memory", fmt::format("{} models are held; {} are needed", models_.size(), needed));
 }
 
 }  // namespace ballast::simulate

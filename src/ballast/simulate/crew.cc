@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ballast/simulate/purpose.h"
+#include "ballast/simulate/toy_gradient.h"
 
 namespace ballast::simulate {
 
@@ -14,7 +15,6 @@ namespace {
 constexpr std::size_t kWorkersMax = 32;
 constexpr Instant kCompute = 800ms;  // of one update, on average
 constexpr Instant kPatience = 15s;   // then an honest worker connects anew
-constexpr float kNoise = 0.1f;
 
 }  // namespace
 
@@ -96,7 +96,6 @@ void Crew::compute(std::uint32_t worker) {
   });
 }
 
-// The gradient of half the squared distance to a point that all workers share, with noise.
 UpdateMessage Crew::honest_update(std::uint32_t worker) {
   Member& member = members_[worker];
   Rng rng({.seed = world_.scenario().seed,
@@ -105,8 +104,7 @@ UpdateMessage Crew::honest_update(std::uint32_t worker) {
            .step = member.sent_count++});
   UpdateMessage message{.ticket = *member.assignment.ticket};
   for (std::size_t i = 0; i < member.assignment.model.size(); ++i) {
-    message.values.push_back(member.assignment.model[i] - static_cast<float>(i) +
-                             kNoise * static_cast<float>(rng.normal()));
+    message.values.push_back(toy_gradient(member.assignment.model[i], i, rng));
   }
   for (std::size_t i = 0; i < world_.scenario().statistic_count; ++i) {
     message.statistics.push_back(1.0f + kNoise * static_cast<float>(rng.normal()));

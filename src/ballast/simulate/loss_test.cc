@@ -95,10 +95,10 @@ TEST_F(LossTest, CertificatesAreThoseOfTheRestoredRows) {
   EXPECT_EQ(writer.workers()[0].certificate, "old");
 }
 
-// Each broke a promise once.
+// Each broke a promise once, when the table was all that was drawn.
 TEST(Simulation, HoldsForTheSeedsThatFoundDefects) {
   for (const std::uint64_t seed : {935, 4164, 4338, 1794836469, 1794842927}) {
-    const SimulationReport report = simulate({.seed = seed, .events = 2000});
+    const SimulationReport report = simulate({.seed = seed, .events = 2000, .method = kTable});
     EXPECT_FALSE(report.violation.has_value()) << seed << ": " << report.violation->message;
   }
 }

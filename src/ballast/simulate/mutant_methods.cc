@@ -90,6 +90,53 @@ class ForgetsThePast final : public WrappedMethod {
   }
 };
 
+class ForgetsWhatItCollected final : public WrappedMethod {
+ public:
+  using WrappedMethod::WrappedMethod;
+  Status restore(server::MethodState state,
+                 std::span<const std::uint64_t> lifetime_counts) override {
+    for (server::NamedVector& vector : state.vectors) {
+      const bool is_collected = vector.name.starts_with("buffer-") || vector.name == "sum";
+      if (is_collected) std::ranges::fill(vector.values, 0.0f);
+    }
+    return WrappedMethod::restore(std::move(state), lifetime_counts);
+  }
+};
+
+// Refuses now and then, and keeps no record of when it did last.
+class RefusesByANumberItForgets final : public WrappedMethod {
+ public:
+  using WrappedMethod::WrappedMethod;
+  server::Answer on_update(const server::AdmittedUpdate& update) override {
+    constexpr std::uint64_t kEvery = 7;
+    if (++seen_ % kEvery == 0) return server::Answer::refused();
+    return WrappedMethod::on_update(update);
+  }
+
+ private:
+  std::uint64_t seen_ = 0;
+};
+
+// The model that an update was computed on, as if it were the newest.
+class TakesUpdatesForFresh final : public WrappedMethod {
+ public:
+  using WrappedMethod::WrappedMethod;
+  server::Answer on_update(const server::AdmittedUpdate& update) override {
+    server::AdmittedUpdate changed = update;
+    if (is_restored_) changed.computed_version = update.newest.version;
+    if (is_restored_) changed.staleness = 0;
+    return WrappedMethod::on_update(changed);
+  }
+  Status restore(server::MethodState state,
+                 std::span<const std::uint64_t> lifetime_counts) override {
+    is_restored_ = true;
+    return WrappedMethod::restore(std::move(state), lifetime_counts);
+  }
+
+ private:
+  bool is_restored_ = false;
+};
+
 }  // namespace
 
 server::MethodPointer refuse_rows_after_removal(server::MethodPointer inner, const Scenario&) {
@@ -115,6 +162,18 @@ server::MethodPointer restore_counts_as_one(server::MethodPointer inner, const S
 
 server::MethodPointer restore_without_past(server::MethodPointer inner, const Scenario&) {
   return std::make_unique<ForgetsThePast>(std::move(inner));
+}
+
+server::MethodPointer restore_without_collected(server::MethodPointer inner, const Scenario&) {
+  return std::make_unique<ForgetsWhatItCollected>(std::move(inner));
+}
+
+server::MethodPointer refuse_by_forgotten_number(server::MethodPointer inner, const Scenario&) {
+  return std::make_unique<RefusesByANumberItForgets>(std::move(inner));
+}
+
+server::MethodPointer take_updates_for_fresh(server::MethodPointer inner, const Scenario&) {
+  return std::make_unique<TakesUpdatesForFresh>(std::move(inner));
 }
 
 void loosen_caps(Scenario& scenario) {

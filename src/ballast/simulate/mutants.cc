@@ -114,6 +114,15 @@ std::vector<DefectMutant> defects_of_checkpoints() {
       {"lost-past",
        "what rows are judged by begins anew with a resume",
        {.method = restore_without_past}},
+      {"lost-buffers",
+       "what a method has collected for its next step is gone after a resume",
+       {.method = restore_without_collected}},
+      {"unsaved-filter",
+       "what a filter goes by is in no checkpoint",
+       {.method = refuse_by_forgotten_number}},
+      {"lost-delays",
+       "after a resume every update counts as computed on the newest model",
+       {.method = take_updates_for_fresh}},
   };
 }
 

@@ -11,5 +11,6 @@ inline constexpr std::uint32_t kPurposeNetwork = 903;
 inline constexpr std::uint32_t kPurposeWorker = 904;
 inline constexpr std::uint32_t kPurposeDisk = 905;
 inline constexpr std::uint32_t kPurposeValues = 906;
+inline constexpr std::uint32_t kPurposeOwnValues = 907;
 
 }  // namespace ballast::simulate

@@ -32,6 +32,22 @@ constexpr const char* kRules[] = {"cwmed",
                                   "cclip(previous, 1)",
                                   "bucketing(cwmed, 2)"};
 
+// Every method that is not the table, with what makes a little state go far: short histories, few
+// buffers, frequent changes.
+constexpr const char* kMethods[] = {"asgd",
+                                    "delay-adaptive",
+                                    "delay-adaptive(drop, concurrency=3)",
+                                    "picky(0.5, history=6)",
+                                    "fedbuff(3)",
+                                    "throttle(1.5, 10, 1)",
+                                    "kardam(1)",
+                                    "kardam(1, exponential, reference=accepted, history=5)",
+                                    "basgd(2, gm)",
+                                    "basgd(3, cwmed, reassign=8)",
+                                    "basgdm(3, bucketing(cwmed, 2), reassign=12)",
+                                    "zeno++(every=4)",
+                                    "aflguard(radius=2, every=3)"};
+
 template <typename List>
 auto pick(const List& list, Rng& rng) {
   return list[rng.below(std::size(list))];
@@ -93,6 +109,7 @@ Scenario draw_scenario(std::uint64_t seed, IsAllowed is_allowed) {
                       .delay = between(1ms, 200ms, rng)};
   scenario.free_places = rng.below(2) * kGrowth;
   scenario.past = draw_past(scenario.rule, rng);
+  if (rng.below(2) == 0) scenario.method = pick(kMethods, rng);
   return scenario;
 }
 
@@ -113,11 +130,15 @@ std::vector<Disturbance> draw_disturbances(std::uint64_t seed, std::uint64_t eve
 }
 
 std::string describe(const Scenario& scenario) {
+  const std::string method = scenario.has_table() ? fmt::format("{}, {}, past {}", scenario.weights,
+                                                                scenario.rule, scenario.past)
+                                                  : scenario.method;
   return fmt::format(
-      "seed {}: {} workers, {} hostile, {}, {}, past {}, {}, {} values, {} statistics, checkpoint "
-      "every {} of at most {} unsaved, silence {:.1f} s",
-      scenario.seed, scenario.workers, scenario.hostile.size(), scenario.weights, scenario.rule,
-      scenario.past, scenario.averages ? "mu2" : "sgd", scenario.dim, scenario.statistic_count,
+      "seed {}: {} workers, {} hostile, {}, {}, {} values, {} statistics, checkpoint every {} of "
+      "at "
+      "most {} unsaved, silence {:.1f} s",
+      scenario.seed, scenario.workers, scenario.hostile.size(), method,
+      scenario.averages ? "mu2" : "sgd", scenario.dim, scenario.statistic_count,
       scenario.checkpoint_every, scenario.unsaved_max,
       std::chrono::duration<double>(scenario.silence_max).count());
 }

@@ -61,12 +61,17 @@ struct NetworkFaults {
   Instant delay = Instant::zero();                 // mean
 };
 
+inline constexpr const char* kTable = "table";
+
 struct Scenario {
   std::uint64_t seed = 0;
   std::size_t workers = 1;
   std::size_t free_places = 0;      // for workers that are enrolled while the server runs
   std::vector<Habit> hostile = {};  // of the first workers, at most f
   std::size_t dim = 1, statistic_count = 0;
+  // What the server does with updates. The table goes by weights, rule and past; for the others the
+  // weights only say how many workers may lie.
+  std::string method = kTable;
   std::string weights = {}, rule = {};
   std::uint64_t past = 0;  // by which rows are judged; 0 for rules that have no coefficients
   server::WeightPolicy policy = server::CountWeights{};
@@ -75,6 +80,8 @@ struct Scenario {
   std::uint64_t checkpoint_every = 1, unsaved_max = 1;
   Instant tick{}, silence_max{};
   NetworkFaults network = {};
+
+  bool has_table() const { return method == kTable; }
 };
 
 // Workers that may be enrolled during a run.

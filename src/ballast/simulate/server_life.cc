@@ -4,25 +4,51 @@
 
 #include <utility>
 
+#include "ballast/base/rng.h"
 #include "ballast/kernels/backend.h"
+#include "ballast/methods/registry.h"
 #include "ballast/optim/server_optimizer.h"
-#include "ballast/robust/registry.h"
-#include "ballast/server/table_method.h"
+#include "ballast/simulate/purpose.h"
+#include "ballast/simulate/toy_gradient.h"
 
 namespace ballast::simulate {
 namespace {
 
 constexpr std::uint64_t kUpdates = std::uint64_t{1} << 40;  // a run that is never complete
 constexpr std::uint64_t kEvaluateEvery = 40;
+constexpr double kEta = 0.05;
 
-std::vector<std::string> names_of(std::size_t workers) {
-  std::vector<std::string> names(workers);
-  for (std::uint32_t i = 0; i < workers; ++i) names[i] = worker_name(i);
-  return names;
+// The same problem as that of the workers, from a sample of the server's own.
+class OwnGradient final : public server::ServerGradient {
+ public:
+  explicit OwnGradient(std::uint64_t seed) : seed_(seed) {}
+  Status gradient(std::span<const float> model, std::uint64_t draw, std::span<float> out) override {
+    Rng rng({.seed = seed_, .purpose = kPurposeOwnValues, .step = draw});
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = toy_gradient(model[i], i, rng);
+    return {};
+  }
+
+ private:
+  std::uint64_t seed_;
+};
+
+Result<server::MethodPointer> make_method(const Scenario& scenario) {
+  const std::string text =
+      scenario.has_table() ? fmt::format("table(past={})", scenario.past) : scenario.method;
+  return methods::make_method(text,
+                              {.worker_count = scenario.workers + scenario.free_places,
+                               .free_places = scenario.free_places,
+                               .dim = scenario.dim,
+                               .eta = kEta,
+                               .seed = scenario.seed,
+                               .backend = kernels::make_cpu_backend(1),
+                               .server_gradient = std::make_shared<OwnGradient>(scenario.seed),
+                               .rule = scenario.rule,
+                               .weights = scenario.policy});
 }
 
 Result<optim::ServerOptimizerPointer<float>> make_optimizer(const Scenario& scenario) {
-  const optim::StepOptions step{.eta = 0.05};
+  const optim::StepOptions step{.eta = kEta};
   std::vector<float> start(scenario.dim, 1.0f);
   if (!scenario.averages) return optim::make_sgd_server<float>(step, std::move(start));
   return optim::make_mu2_server<float>(step, optim::ConstantAverage{0.1}, std::move(start));
@@ -57,7 +83,7 @@ transport::ExchangeOptions exchange_options(const Scenario& scenario,
 }
 
 server::AdmissionOptions admission_options(const Scenario& scenario) {
-  return {.names = names_of(scenario.workers),
+  return {.names = worker_names(scenario.workers),
           .free_places = scenario.free_places,
           .lead = scenario.lead,
           .waits_for_use = true,
@@ -68,22 +94,22 @@ server::AdmissionOptions admission_options(const Scenario& scenario) {
 
 std::string worker_name(std::uint32_t worker) { return fmt::format("worker-{}", worker); }
 
+std::vector<std::string> worker_names(std::size_t workers) {
+  std::vector<std::string> names(workers);
+  for (std::uint32_t i = 0; i < workers; ++i) names[i] = worker_name(i);
+  return names;
+}
+
 Result<server::ParameterServer> make_simulated_server(const Scenario& scenario,
                                                       const ServerComponents& components,
                                                       const server::AdmissionOptions& admission) {
-  const std::size_t places = scenario.workers + scenario.free_places;
-  BALLAST_TRY(auto rule, robust::parse_rule(scenario.rule));
-  BALLAST_TRY(auto method,
-              server::make_table_method({.worker_count = places,
-                                         .dim = scenario.dim,
-                                         .weights = scenario.policy,
-                                         .seed = scenario.seed,
-                                         .past = scenario.past},
-                                        std::move(rule), kernels::make_cpu_backend(1)));
+  BALLAST_TRY(auto method, make_method(scenario));
   if (components.method) method = components.method(std::move(method), scenario);
   BALLAST_TRY(auto optimizer, make_optimizer(scenario));
   return server::ParameterServer::make(
-      {.worker_count = places, .statistic_count = scenario.statistic_count, .admission = admission},
+      {.worker_count = scenario.workers + scenario.free_places,
+       .statistic_count = scenario.statistic_count,
+       .admission = admission},
       {.method = std::move(method), .optimizer = std::move(optimizer)});
 }
 

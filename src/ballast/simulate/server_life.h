@@ -64,6 +64,7 @@ Result<server::ParameterServer> make_simulated_server(const Scenario& scenario,
                                                       const server::AdmissionOptions& admission);
 
 std::string worker_name(std::uint32_t worker);
+std::vector<std::string> worker_names(std::size_t workers);
 
 inline constexpr const char* kStateFolder = "/run";
 inline constexpr const char* kConfiguration = "simulated";

@@ -83,6 +83,7 @@ Shrunk shrink(const SimulationOptions& options, const SimulationReport& report,
 std::string repeat_command(const SimulationOptions& options) {
   std::string command =
       fmt::format("ballast simulate --seed {} --events {}", options.seed, options.events);
+  if (!options.method.empty()) command += fmt::format(" --method '{}'", options.method);
   if (!options.only) return command;
   command += " --only ";
   if (options.only->empty()) return command + "none";

@@ -20,6 +20,7 @@ namespace ballast::simulate {
 struct SimulationOptions {
   std::uint64_t seed = 1;
   std::uint64_t events = 2000;
+  std::string method = {};  // in place of the one that the seed draws; empty: that
   // The disturbances that happen, by number; none: all of them.
   std::optional<std::vector<std::size_t>> only = {};
   bool keeps_trace = false;

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
+#include "ballast/methods/registry.h"
 #include "ballast/simulate/mutants.h"
 #include "ballast/simulate/shrink.h"
 
@@ -60,6 +64,29 @@ TEST(Simulation, GoesThroughEverythingThatCanGoWrong) {
   }
 }
 
+// Half of the seeds have the table, and no method is left out.
+TEST(Simulation, DrawsEveryMethod) {
+  const IsAllowed any = [](const server::WeightPolicy&, std::size_t) { return Status(); };
+  constexpr std::uint64_t kSeeds = 400;
+  std::map<std::string, std::uint64_t> drawn;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const std::string method = draw_scenario(seed, any).method;
+    ++drawn[method.substr(0, method.find('('))];
+  }
+  for (const expression::Entry* entry : methods::method_registry().catalogue().entries) {
+    EXPECT_GT(drawn[std::string(entry->name)], 0u) << entry->name;
+  }
+  EXPECT_NEAR(static_cast<double>(drawn[kTable]) / kSeeds, 0.5, 0.1);
+}
+
+TEST(Simulation, TakesAMethodInPlaceOfTheDrawnOne) {
+  const SimulationReport report = simulate({.seed = 3, .events = 200, .method = "fedbuff(2)"});
+  EXPECT_EQ(report.scenario.method, "fedbuff(2)");
+  EXPECT_FALSE(report.violation.has_value());
+  EXPECT_GT(report.steps, 0u);
+  EXPECT_LT(report.steps, report.accepted);
+}
+
 TEST(Simulation, ShrinksAFailureToAStoryThatOneCommandRepeats) {
   const auto mutants = defect_mutants();
   const auto mutant = std::ranges::find(mutants, "deaf-to-journal", &DefectMutant::name);
@@ -85,6 +112,8 @@ TEST(Simulation, SaysHowToRepeatASeed) {
             "ballast simulate --seed 5 --events 70 --only 3,9");
   EXPECT_EQ(repeat_command({.seed = 5, .events = 70, .only = std::vector<std::size_t>()}),
             "ballast simulate --seed 5 --events 70 --only none");
+  EXPECT_EQ(repeat_command({.seed = 5, .events = 70, .method = "basgd(2, gm)"}),
+            "ballast simulate --seed 5 --events 70 --method 'basgd(2, gm)'");
 }
 
 }  // namespace

@@ -24,8 +24,10 @@ Status deployed_check(const server::WeightPolicy& policy, std::size_t workers) {
 }
 
 Scenario scenario_of(const SimulationOptions& options, const ServerComponents& components) {
-  return draw_scenario(options.seed,
-                       components.is_allowed != nullptr ? components.is_allowed : deployed_check);
+  Scenario scenario = draw_scenario(
+      options.seed, components.is_allowed != nullptr ? components.is_allowed : deployed_check);
+  if (!options.method.empty()) scenario.method = options.method;
+  return scenario;
 }
 
 double seconds(Instant time) { return std::chrono::duration<double>(time).count(); }

@@ -121,6 +121,7 @@ void World::enrol_newcomers() {
     if (*number != worker) account_.fail("counts", fmt::format("{} has number {}", name, *number));
     ++scenario_.workers;
     --scenario_.free_places;
+    if (twin_) twin_->on_enrol(name);
     note(worker, "is enrolled");
     workers_->begin(worker);
   }
@@ -169,12 +170,11 @@ std::optional<transport::Close> World::on_judged(const transport::ExchangeHooks&
     for (const float value : *server.model().values) {
       hash(static_cast<std::uint64_t>(std::bit_cast<std::uint32_t>(value)));
     }
-    if (twin_) {
-      twin_->on_accepted(update);
-      if (const auto difference = twin_->difference(server)) {
-        account_.fail("continuation",
-                      "a server made from the last checkpoint goes another way: " + *difference);
-      }
+  }
+  if (twin_) {
+    if (const auto difference = twin_->on_judged(server, update)) {
+      account_.fail("continuation",
+                    "a server made from the last checkpoint goes another way: " + *difference);
     }
   }
   const auto objection = hooks.judged(server, update);
@@ -183,12 +183,8 @@ std::optional<transport::Close> World::on_judged(const transport::ExchangeHooks&
 }
 
 void World::on_member(std::uint32_t worker, transport::MemberEvent event) {
-  using enum transport::MemberEvent;
   account_.on_member(worker, event, now());
-  if (twin_ &&
-      (event == kLeft || event == kEvicted || event == kRevoked || event == kStartedAnew)) {
-    twin_->on_removal(worker);
-  }
+  if (twin_) twin_->on_member(worker, event);
   constexpr std::array<std::string_view, 9> kNames = {"joined", "started anew", "replaced",
                                                       "held",   "released",     "gone",
                                                       "left",   "evicted",      "revoked"};
@@ -221,11 +217,13 @@ void World::after_hook(const server::ParameterServer& server) {
     account_.fail("restore", "the newest checkpoint is not what was saved: " + *difference);
   }
   twin_.emplace(*std::move(twin));
+  twin_->take_tickets(server);
 }
 
 void World::on_deliver(const StreamPointer& stream, const transport::Delivery& delivery) {
   if (!life_ || disk_.is_dead() || stream->life != life_number_) return;
   account_.on_delivery(stream->worker, delivery, now());
+  if (twin_ && delivery.next) twin_->on_issued(delivery.next->ticket);
   ModelMessage message{.verdict = delivery.verdict};
   if (delivery.next) {
     message.ticket = wire::seal_ticket(delivery.next->ticket, kMacRun, simulated_mac);

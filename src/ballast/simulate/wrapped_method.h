@@ -19,6 +19,7 @@ class WrappedMethod : public server::Method {
     return inner_->on_update(update);
   }
   void remove(std::uint32_t worker) override { inner_->remove(worker); }
+  void on_enrol() override { inner_->on_enrol(); }
   bool is_ready() const override { return inner_->is_ready(); }
   std::string pause_reason() const override { return inner_->pause_reason(); }
   bool wants(std::uint32_t worker) const override { return inner_->wants(worker); }
