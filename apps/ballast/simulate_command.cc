@@ -34,14 +34,14 @@ struct SimulateFlags {
   std::uint64_t events = 2000;
   std::string method;
   std::string only;
-
-  simulate::SimulationOptions options(std::uint64_t which) const {
-    return {.seed = which, .events = events, .method = method};
-  }
   bool shows_trace = false;
   bool checks_mutants = false;
   bool does_not_shrink = false;
   std::size_t threads = hardware_threads();
+
+  simulate::SimulationOptions options(std::uint64_t which) const {
+    return {.seed = which, .events = events, .method = method};
+  }
 };
 
 // A broken promise that the program itself notices ends it; then the seed must not be lost.

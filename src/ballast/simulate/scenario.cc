@@ -134,9 +134,8 @@ std::string describe(const Scenario& scenario) {
                                                                 scenario.rule, scenario.past)
                                                   : scenario.method;
   return fmt::format(
-      "seed {}: {} workers, {} hostile, {}, {}, {} values, {} statistics, checkpoint every {} of "
-      "at "
-      "most {} unsaved, silence {:.1f} s",
+      "seed {}: {} workers, {} hostile, {}, {}, {} values, {} statistics, "
+      "checkpoint every {} of at most {} unsaved, silence {:.1f} s",
       scenario.seed, scenario.workers, scenario.hostile.size(), method,
       scenario.averages ? "mu2" : "sgd", scenario.dim, scenario.statistic_count,
       scenario.checkpoint_every, scenario.unsaved_max,
