@@ -7,7 +7,7 @@
 #include <bit>
 #include <limits>
 
-#include "ballast/kernels/cpu/sort_plan.h"
+#include "ballast/kernels/cpu/columns/sort_plan.h"
 #include "ballast/kernels/cpu/target_for_test.h"
 #include "ballast/kernels/host/primitives.h"
 #include "ballast/kernels/table_for_test.h"

@@ -3,9 +3,9 @@
 
 #include "ballast/base/parallel.h"
 #include "ballast/kernels/blocks.h"
-#include "ballast/kernels/cpu/column_job.h"
+#include "ballast/kernels/cpu/columns/column_job.h"
+#include "ballast/kernels/cpu/columns/sort_plan.h"
 #include "ballast/kernels/cpu/primitives.h"
-#include "ballast/kernels/cpu/sort_plan.h"
 #include "ballast/kernels/cpu/sorting_network.h"
 #include "ballast/kernels/trim_cuts.h"
 
@@ -33,7 +33,7 @@ struct SortedColumns {
 #define HWY_TARGET_INCLUDE "ballast/kernels/cpu/trimmed_mean.cc"
 #include <hwy/foreach_target.h>
 //
-#include "ballast/kernels/cpu/columns-inl.h"
+#include "ballast/kernels/cpu/columns/columns-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {

@@ -1,15 +1,15 @@
 #include "ballast/base/parallel.h"
 #include "ballast/kernels/blocks.h"
-#include "ballast/kernels/cpu/column_job.h"
+#include "ballast/kernels/cpu/columns/column_job.h"
 #include "ballast/kernels/cpu/primitives.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ballast/kernels/cpu/weighted_median.cc"
 #include <hwy/foreach_target.h>
 //
-#include "ballast/kernels/cpu/column_guess-inl.h"
-#include "ballast/kernels/cpu/column_search-inl.h"
-#include "ballast/kernels/cpu/column_sort-inl.h"
+#include "ballast/kernels/cpu/columns/column_guess-inl.h"
+#include "ballast/kernels/cpu/columns/column_search-inl.h"
+#include "ballast/kernels/cpu/columns/column_sort-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {

@@ -14,8 +14,8 @@
 
 #include <utility>
 
-#include "ballast/kernels/cpu/column_search-inl.h"
-#include "ballast/kernels/cpu/sort_plan.h"
+#include "ballast/kernels/cpu/columns/column_search-inl.h"
+#include "ballast/kernels/cpu/columns/sort_plan.h"
 #include "ballast/kernels/cpu/sorting_network.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -11,7 +11,7 @@
 
 #include <utility>
 
-#include "ballast/kernels/cpu/columns-inl.h"
+#include "ballast/kernels/cpu/columns/columns-inl.h"
 #include "ballast/kernels/cpu/sorting_network.h"
 
 HWY_BEFORE_NAMESPACE();

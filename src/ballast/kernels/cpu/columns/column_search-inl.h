@@ -9,7 +9,7 @@
 #define BALLAST_KERNELS_CPU_COLUMN_SEARCH_INL_H_
 #endif
 
-#include "ballast/kernels/cpu/columns-inl.h"
+#include "ballast/kernels/cpu/columns/columns-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
