@@ -9,7 +9,7 @@
 //
 #include "ballast/kernels/cpu/columns/column_guess-inl.h"
 #include "ballast/kernels/cpu/columns/column_search-inl.h"
-#include "ballast/kernels/cpu/columns/column_sort-inl.h"
+#include "ballast/kernels/cpu/median_by_sorting-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
@@ -30,10 +30,8 @@ void search_range(const ColumnJob& job, std::size_t begin, std::size_t end,
 void median_range(const ColumnJob& job, std::size_t begin, std::size_t end,
                   const ColumnScratch& scratch, float* out) {
   if (!job.is_narrow) return search_range<Wide>(job, begin, end, scratch, out);
-  if (job.rows.row_count() > kSortRowsMax) {
-    return search_range<Narrow>(job, begin, end, scratch, out);
-  }
-  medians_by_sorting(job, begin, end, scratch, out);
+  if (can_sort(job.narrow_weights)) return medians_by_sorting(job, begin, end, scratch, out);
+  search_range<Narrow>(job, begin, end, scratch, out);
 }
 
 }  // namespace ballast::kernels::cpu::HWY_NAMESPACE

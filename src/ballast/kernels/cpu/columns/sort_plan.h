@@ -1,8 +1,9 @@
 #pragma once
-// What a median by sorting needs to know of the weights before it looks at any value.
+// What sorting a column needs to know of the weights before it looks at any value.
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <numeric>
@@ -10,33 +11,66 @@
 
 namespace ballast::kernels::cpu {
 
-// Sorted values keep the number of their row in their lowest bits (column_sort-inl.h).
-constexpr int kRowBits = 5;
-constexpr std::size_t kTaggedRowsMax = std::size_t{1} << kRowBits;
-
-// Tables of up to this many rows are sorted.
+// Tables of up to this many rows are sorted in registers, of up to twice as many by halves.
 #ifndef BALLAST_SORT_ROWS_MAX
 #define BALLAST_SORT_ROWS_MAX 32
 #endif
-constexpr std::size_t kSortRowsMax = BALLAST_SORT_ROWS_MAX;
-static_assert(kSortRowsMax <= kTaggedRowsMax);
+constexpr std::size_t kRegisterRowsMax = BALLAST_SORT_ROWS_MAX;
+constexpr std::size_t kSortRowsMax = 2 * kRegisterRowsMax;
 
-// Up to this many they are also sorted when the last median is known. A search from there takes
-// more steps the more weight has moved, and more counts where medians are midpoints; sorting always
-// takes the same time. For few rows that is less, but for an odd number of equal weights.
-constexpr std::size_t kSortNotSearchRowsMax = std::min<std::size_t>(12, kSortRowsMax);
+// A sorted value has a code in its lowest bits that tells the weight of its row
+// (column_tags-inl.h): the weight itself where all of them take few bits, else the number of the
+// row, of which there must not be too many then.
+constexpr int kWeightBitsMax = 14;
+constexpr int kRowBits = 5;
+constexpr std::size_t kNumberedRowsMax = std::size_t{1} << kRowBits;
 
-// In sorted order, the median of a column has a rank within [first_rank, last_rank] whatever its
-// values are: the heaviest rows are the fewest that hold half of the weight, the lightest the most.
+// Up to this many rows are sorted rather than searched also when the last median is known: a search
+// takes more steps the more weight has moved, sorting always takes the same time.
+constexpr std::size_t kSortNotSearchRowsMax = std::min<std::size_t>(32, kSortRowsMax);
+
 struct SortPlan {
-  alignas(64) std::array<std::int32_t, kTaggedRowsMax> weights{};  // beyond the last row: zero
-  std::array<std::int32_t, kTaggedRowsMax> row_numbers{};          // 0, 1, 2, ...
-  std::int32_t lower_target = 0;  // the median is where the weight in order reaches this, or the
-  std::int32_t upper_target = 0;  // mean of that and where it reaches this, one more if even
-  std::size_t first_rank = 0, last_rank = 0;
+  static constexpr std::uint32_t kSignBit = 0x80000000;
 
-  std::int64_t total() const { return std::int64_t{lower_target} + upper_target - 1; }
+  std::array<std::uint32_t, kSortRowsMax> codes{};  // of the rows, with kSignBit
+  std::uint32_t code_mask = 0;
+  std::int64_t total = 0;                                            // of the weights
+  bool has_weights = false;                                          // as codes, else row numbers
+  alignas(64) std::array<std::int32_t, kNumberedRowsMax> weights{};  // by row number, else zero
 };
+
+// Where the weight of the sorted rows, added up in their order, reaches a target: at a rank within
+// [first_rank, last_rank], whatever the values are.
+struct RankGoal {
+  std::int32_t weight;
+  std::size_t first_rank, last_rank;
+};
+
+inline bool can_be_codes(std::span<const std::int32_t> weights) {
+  return std::ranges::max(weights) < 1 << kWeightBitsMax;
+}
+
+inline bool can_sort(std::span<const std::int32_t> weights) {
+  if (weights.size() > kSortRowsMax) return false;
+  return weights.size() <= kNumberedRowsMax || can_be_codes(weights);
+}
+
+// Requires: can_sort(weights), which are positive.
+inline SortPlan make_sort_plan(std::span<const std::int32_t> weights) {
+  SortPlan plan;
+  plan.has_weights = can_be_codes(weights);
+  plan.total = std::reduce(weights.begin(), weights.end(), std::int64_t{0});
+  const auto heaviest = static_cast<std::uint32_t>(std::ranges::max(weights));
+  const int bits = plan.has_weights ? std::bit_width(heaviest) : kRowBits;
+  plan.code_mask = (1u << bits) - 1;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const auto code =
+        plan.has_weights ? static_cast<std::uint32_t>(weights[i]) : static_cast<std::uint32_t>(i);
+    plan.codes[i] = code | SortPlan::kSignBit;
+  }
+  if (!plan.has_weights) std::ranges::copy(weights, plan.weights.begin());
+  return plan;
+}
 
 // How many weights, taken in this order, reach the target. Requires: all of them do.
 inline std::size_t count_to_reach(std::span<const std::int32_t> weights, std::int64_t target) {
@@ -45,20 +79,17 @@ inline std::size_t count_to_reach(std::span<const std::int32_t> weights, std::in
   return count;
 }
 
-// Requires: 1 to kTaggedRowsMax weights of this total, which is positive and below 2^31.
-inline SortPlan make_sort_plan(std::span<const std::int32_t> weights, std::int64_t total) {
-  SortPlan plan;
-  std::copy(weights.begin(), weights.end(), plan.weights.begin());
-  std::iota(plan.row_numbers.begin(), plan.row_numbers.end(), 0);
-  plan.lower_target = static_cast<std::int32_t>((total + 1) / 2);
-  plan.upper_target = static_cast<std::int32_t>(total / 2 + 1);
-  auto copies = plan.weights;
+// The heaviest rows are the fewest that reach the target, the lightest the most.
+// Requires: 1 to kSortRowsMax positive weights; 1 <= target <= their sum.
+inline RankGoal make_rank_goal(std::span<const std::int32_t> weights, std::int64_t target) {
+  std::array<std::int32_t, kSortRowsMax> copies;
   const std::span<std::int32_t> ordered(copies.data(), weights.size());
-  std::sort(ordered.begin(), ordered.end(), std::greater<>());
-  plan.first_rank = count_to_reach(ordered, plan.lower_target) - 1;
-  std::reverse(ordered.begin(), ordered.end());
-  plan.last_rank = count_to_reach(ordered, plan.upper_target) - 1;
-  return plan;
+  std::ranges::copy(weights, ordered.begin());
+  std::ranges::sort(ordered, std::greater<>());
+  RankGoal goal{static_cast<std::int32_t>(target), count_to_reach(ordered, target) - 1, 0};
+  std::ranges::reverse(ordered);
+  goal.last_rank = count_to_reach(ordered, target) - 1;
+  return goal;
 }
 
 }  // namespace ballast::kernels::cpu
