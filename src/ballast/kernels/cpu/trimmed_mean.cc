@@ -34,7 +34,6 @@ struct CutColumns {
 #define HWY_TARGET_INCLUDE "ballast/kernels/cpu/trimmed_mean.cc"
 #include <hwy/foreach_target.h>
 //
-#include "ballast/kernels/cpu/columns/column_guess-inl.h"
 #include "ballast/kernels/cpu/columns/column_ranks-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -53,23 +52,27 @@ HWY_INLINE void store_doubles(Sums<Wide> sums, double* to) {
   hn::Store(hn::ConvertTo(Wide::D(), sums), Wide::D(), to);
 }
 
-// Finds the cuts of up to kCopiedColumns columns by search, and leaves copies of them.
+// Finds the cuts of up to kCopiedColumns columns by search.
 template <typename Width>
 void search_cuts(const ColumnJob& job, const TrimPlan& plan, std::size_t begin, std::size_t end,
                  const ColumnScratch& scratch, CutColumns& cut) {
-  for_each_copied_vector<Width>(
-      job, begin, end, scratch,
-      [&](const Columns<Width>& columns, std::size_t, std::size_t) HWY_ATTR {
-        const auto find = [&](std::int64_t target) HWY_ATTR {
-          const auto guess = guess_quantile(columns, job.total, target);
-          return search(columns, count_around(columns, guess), job.total, target).count;
-        };
-        const Count<Width> low = find(plan.low_target), high = find(plan.high_target);
-        const auto through_low = hn::Sub(broadcast<Width>(job.total), low.above);
-        Width::store(low.pivot, cut.low + columns.offset);
-        Width::store(high.pivot, cut.high + columns.offset);
-        store_doubles(through_low, cut.through_low + columns.offset);
-        store_doubles(high.below, cut.below_high + columns.offset);
+  const std::size_t lanes = hn::Lanes(typename Width::D());
+  for_each_copied_group<Width>(
+      job, begin, end, scratch, kGuessed * lanes,
+      [&](Columns<Width> columns, std::size_t position, std::size_t) HWY_ATTR {
+        Cut<Width> lows[kGuessed], highs[kGuessed];
+        guess_cuts(columns, job.total, plan.low_target, lows);
+        guess_cuts(columns, job.total, plan.high_target, highs);
+        for (std::size_t v = 0; v < kGuessed; ++v, columns.offset += lanes) {
+          const std::size_t at = position - begin + v * lanes;
+          const auto low = search(columns, lows[v], job.total, plan.low_target).count;
+          const auto high = search(columns, highs[v], job.total, plan.high_target).count;
+          const auto through_low = hn::Sub(broadcast<Width>(job.total), low.above);
+          Width::store(low.pivot, cut.low + at);
+          Width::store(high.pivot, cut.high + at);
+          store_doubles(through_low, cut.through_low + at);
+          store_doubles(high.below, cut.below_high + at);
+        }
       });
 }
 
@@ -202,7 +205,7 @@ void trimmed_means_by_search(const ColumnJob& job, const TrimPlan& plan, std::si
                  [&](const Columns<Narrow>& columns, std::size_t width) HWY_ATTR {
                    search_cuts<Width>(job, plan, columns.offset, columns.offset + width, scratch,
                                       cut);
-                   return Columns<Narrow>{scratch.copied_rows, nullptr, columns.count, 0};
+                   return width == kCopiedColumns ? columns : copy_columns(columns, width, scratch);
                  });
 }
 

@@ -1,6 +1,5 @@
-// A first pivot for a search with nothing known: the quantile of a few rows, then a few steps of
-// the false-position method on the share of the weight up to the pivot, which costs a third of a
-// full count. Included once per instruction set.
+// Where to begin a search with nothing known: a value, near which the rows reach the target, and
+// the weight up to it. Included once per instruction set.
 
 #if defined(BALLAST_KERNELS_CPU_COLUMN_GUESS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef BALLAST_KERNELS_CPU_COLUMN_GUESS_INL_H_
@@ -17,15 +16,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
 
-constexpr std::size_t kSample = 12;  // rows looked at, spread over the table
-constexpr int kStepsMax = 10;
-// More rows are worth more steps: each takes less than a step from neighbour to neighbour, and
-// those there are in proportion to the rows.
-HWY_INLINE int guess_steps(std::size_t rows) {
-  int steps = 4;
-  for (std::size_t covered = 64; covered < rows && steps < kStepsMax; covered *= 2) steps += 2;
-  return steps;
-}
+// Vectors of columns that are guessed together: a weight is loaded once for all, and each waits for
+// its own results only. Two of AVX-512 fill what columns_to_copy() leaves of many rows.
+constexpr std::size_t kGuessed = HWY_TARGET <= HWY_AVX3 ? 2 : 4;
+
+// Rows with values up to `pivot`, which any finite value may be, weigh `through`.
+template <typename Width>
+struct Cut {
+  Values<Width> pivot;
+  Sums<Width> through;
+};
+
+constexpr std::size_t kSample = 16;  // rows looked at, spread over the table
 
 template <typename Width, std::size_t... kSteps>
 HWY_INLINE void sort_sample(Values<Width>* sample, std::index_sequence<kSteps...>) {
@@ -38,67 +40,152 @@ HWY_INLINE void sort_sample(Values<Width>* sample, std::index_sequence<kSteps...
   (swap(kNetwork[kSteps].low, kNetwork[kSteps].high), ...);
 }
 
-// The weight up to the pivot, as a share of the total.
+// The nearest cuts on either side of the target that were tried, infinite where none was, and the
+// values of the sample to try first.
 template <typename Width>
-HWY_INLINE Values<Width> share_through(const Columns<Width>& columns, Values<Width> pivot,
-                                       std::int64_t total) {
-  auto through = broadcast<Width>(0), odd = through;
-  const auto add_row = [&](std::size_t row, Sums<Width>& sum) HWY_ATTR {
-    sum = add_where<Width>(hn::Le(columns.value(row), pivot), sum, columns.weight(row));
-  };
-  std::size_t i = 0;
-  for (; i + 2 <= columns.count; i += 2) {
-    add_row(i, through);
-    add_row(i + 1, odd);
-  }
-  if (i < columns.count) add_row(i, through);
-  through = hn::Add(through, odd);
-  const typename Width::D d;
-  using Value = typename Width::Value;
-  return hn::Mul(hn::ConvertTo(d, through), hn::Set(d, Value(1) / static_cast<Value>(total)));
-}
+struct CutBracket {
+  Cut<Width> low, high;
+  Values<Width> sample_low, sample_high;
 
-// Any finite value is a valid pivot, so this need not be right, only cheap and usually near.
+  HWY_INLINE void take(const Cut<Width>& cut, std::int64_t target) {
+    const auto is_low = hn::Lt(cut.through, broadcast<Width>(target));
+    const auto has_low_pivot = hn::RebindMask(typename Width::D(), is_low);
+    low.pivot = hn::IfThenElse(has_low_pivot, cut.pivot, low.pivot);
+    low.through = hn::IfThenElse(is_low, cut.through, low.through);
+    high.pivot = hn::IfThenElse(has_low_pivot, high.pivot, cut.pivot);
+    high.through = hn::IfThenElse(is_low, high.through, cut.through);
+  }
+
+  // Whichever is nearer by weight. Requires: one of them was tried.
+  HWY_INLINE Cut<Width> nearer(std::int64_t target) const {
+    const typename Width::D d;
+    const auto goal = broadcast<Width>(target);
+    const auto infinity = hn::Set(d, std::numeric_limits<typename Width::Value>::infinity());
+    const auto is_nearer = hn::Lt(hn::Sub(goal, low.through), hn::Sub(high.through, goal));
+    const auto has_low = hn::Gt(low.pivot, hn::Neg(infinity));
+    const auto is_low =
+        hn::Or(hn::And(hn::RebindMask(d, is_nearer), has_low), hn::Eq(high.pivot, infinity));
+    return {
+        hn::IfThenElse(is_low, low.pivot, high.pivot),
+        hn::IfThenElse(hn::RebindMask(typename Width::DW(), is_low), low.through, high.through)};
+  }
+};
+
+// The sample's quantile has an error of two rows of the sample.
+constexpr std::size_t kSampleError = 3;
+
 template <typename Width>
-HWY_INLINE Values<Width> guess_quantile(const Columns<Width>& columns, std::int64_t total,
-                                        std::int64_t target) {
-  using Value = typename Width::Value;
+HWY_INLINE CutBracket<Width> bracket_by_sample(const Columns<Width>& columns, std::size_t at,
+                                               std::int64_t total, std::int64_t target) {
   const typename Width::D d;
   Values<Width> sample[kSample];
-  for (std::size_t i = 0; i < kSample; ++i) sample[i] = columns.value(i * columns.count / kSample);
-  sort_sample<Width>(sample, std::make_index_sequence<exchange_count(kSample)>());
-  const auto goal = hn::Set(d, static_cast<Value>(target) / static_cast<Value>(total));
-  auto pivot = sample[kSample / 2];
-  auto share = share_through(columns, pivot, total);
-  // Until there is a pivot on either side, the quartiles of the sample say how far to go.
-  const auto slope = hn::Mul(hn::Sub(sample[kSample - 1 - kSample / 4], sample[kSample / 4]),
-                             hn::Set(d, Value(2)));
-  // An end that stays twice counts half (the Illinois rule), or it would stay for good.
-  auto low = hn::Set(d, -std::numeric_limits<Value>::infinity()), low_gap = goal;
-  auto high = hn::Neg(low), high_gap = hn::Sub(hn::Set(d, Value(1)), goal);
-  const auto half = hn::Set(d, Value(0.5));
-  auto was_low = hn::MaskFromVec(hn::Zero(d)), was_high = was_low;
-  const int steps = guess_steps(columns.count);
-  for (int step = 0; step < steps; ++step) {
-    const auto is_low = hn::Lt(share, goal), is_high = hn::Not(is_low);
-    low = hn::IfThenElse(is_low, pivot, low);
-    high = hn::IfThenElse(is_low, high, pivot);
-    low_gap = hn::IfThenElse(is_low, hn::Sub(goal, share), low_gap);
-    high_gap = hn::IfThenElse(is_low, high_gap, hn::Sub(share, goal));
-    low_gap = hn::IfThenElse(hn::And(is_high, was_high), hn::Mul(low_gap, half), low_gap);
-    high_gap = hn::IfThenElse(hn::And(is_low, was_low), hn::Mul(high_gap, half), high_gap);
-    was_low = is_low;
-    was_high = is_high;
-    const auto ratio = hn::Div(low_gap, hn::Add(low_gap, high_gap));
-    const auto between = hn::MulAdd(hn::Sub(high, low), ratio, low);
-    const auto is_between = hn::And(hn::Gt(between, low), hn::Lt(between, high));
-    const auto beyond = hn::MulAdd(slope, hn::Sub(goal, share), pivot);
-    pivot = hn::IfThenElse(is_between, between, beyond);
-    share = share_through(columns, pivot, total);
+  for (std::size_t i = 0; i < kSample; ++i) {
+    sample[i] = Width::load(columns.rows[i * columns.count / kSample] + columns.offset + at);
   }
-  // Overflow on hostile values leaves no number or an infinity: start from a row then.
-  const auto is_finite = hn::Lt(hn::Abs(pivot), hn::Set(d, std::numeric_limits<Value>::max()));
-  return hn::IfThenElse(is_finite, pivot, columns.value(0));
+  sort_sample<Width>(sample, std::make_index_sequence<exchange_count(kSample)>());
+  const double share = static_cast<double>(target) / static_cast<double>(total);
+  const auto middle = static_cast<std::size_t>(share * static_cast<double>(kSample));
+  const std::size_t low = middle < kSampleError + 1 ? 0 : middle - kSampleError - 1;
+  const std::size_t high = std::min(middle + kSampleError, kSample - 1);
+  const auto infinity = hn::Set(d, std::numeric_limits<typename Width::Value>::infinity());
+  return {{hn::Neg(infinity), broadcast<Width>(0)},
+          {infinity, broadcast<Width>(total)},
+          sample[low],
+          sample[high]};
+}
+
+template <typename Width>
+HWY_INLINE auto is_finite(Values<Width> value) {
+  const auto largest = std::numeric_limits<typename Width::Value>::max();
+  return hn::Le(hn::Abs(value), hn::Set(typename Width::D(), largest));
+}
+
+// Where the target would be reached if the weight grew evenly between the cuts, and as much beyond
+// it, seen from the nearer cut, as this is likely to be wrong, so that the farther one comes closer
+// too. A row weighs about row_weight.
+template <typename Width>
+HWY_INLINE Values<Width> pivot_between(const CutBracket<Width>& bracket, double row_weight,
+                                       std::int64_t target) {
+  using Value = typename Width::Value;
+  const typename Width::D d;
+  const auto goal = broadcast<Width>(target);
+  const auto to_low = hn::ConvertTo(d, hn::Sub(goal, bracket.low.through));
+  const auto to_high = hn::ConvertTo(d, hn::Sub(bracket.high.through, goal));
+  const auto row = hn::Set(d, static_cast<Value>(row_weight));
+  const auto nearest = hn::Max(hn::Min(to_low, to_high), hn::Mul(row, hn::Set(d, Value(0.25))));
+  const auto error = hn::Mul(hn::Sqrt(hn::Mul(nearest, row)), hn::Set(d, Value(0.5)));
+  const auto beyond = hn::IfThenElse(hn::Lt(to_low, to_high), error, hn::Neg(error));
+  const auto ratio = hn::Div(hn::Add(to_low, beyond), hn::Add(to_low, to_high));
+  const auto inside = hn::Min(hn::Max(ratio, hn::Set(d, Value(0.02))), hn::Set(d, Value(0.98)));
+  const auto low = bracket.low.pivot;
+  return hn::MulAdd(hn::Sub(bracket.high.pivot, low), inside, low);
+}
+
+// Where to cut next. Without a cut on one side, as far outward as the sample is wide; where
+// differences of values overflow, half way; and else at any row.
+template <typename Width>
+HWY_INLINE Values<Width> next_pivot(const CutBracket<Width>& bracket, double row_weight,
+                                    std::int64_t target, Values<Width> any) {
+  const typename Width::D d;
+  const auto low = bracket.low.pivot, high = bracket.high.pivot;
+  const auto between = pivot_between(bracket, row_weight, target);
+  const auto width = hn::Sub(bracket.sample_high, bracket.sample_low);
+  const auto half = hn::Set(d, typename Width::Value(0.5));
+  auto other = hn::MulAdd(low, half, hn::Mul(high, half));
+  other = hn::IfThenElse(is_finite<Width>(low), other, hn::Sub(high, width));
+  other = hn::IfThenElse(is_finite<Width>(high), other, hn::Add(low, width));
+  other = hn::IfThenElse(is_finite<Width>(other), other, any);
+  return hn::IfThenElse(is_finite<Width>(between), between, other);
+}
+
+// Counts the weight up to each pivot.
+template <typename Width>
+HWY_INLINE void count_through(const Columns<Width>& columns, Cut<Width>* cuts) {
+  const std::size_t lanes = hn::Lanes(typename Width::D());
+  Sums<Width> sums[kGuessed];
+  Values<Width> pivots[kGuessed];
+  for (std::size_t v = 0; v < kGuessed; ++v) {
+    sums[v] = broadcast<Width>(0);
+    pivots[v] = cuts[v].pivot;
+  }
+  for (std::size_t i = 0; i < columns.count; ++i) {
+    const float* row = columns.rows[i] + columns.offset;
+    const auto weight = columns.weight(i);
+    for (std::size_t v = 0; v < kGuessed; ++v) {
+      const auto is_through = hn::Le(Width::load(row + v * lanes), pivots[v]);
+      sums[v] = add_where<Width>(is_through, sums[v], weight);
+    }
+  }
+  for (std::size_t v = 0; v < kGuessed; ++v) cuts[v].through = sums[v];
+}
+
+// How often a column is cut. Then, of 65 as of 1024 rows, about one lies between the nearer cut and
+// the value sought.
+constexpr int kTries = 8;
+
+// Finds a cut near the target in each of kGuessed vectors of columns. It need not be right, only
+// cheap and usually near: any finite value will do.
+template <typename Width>
+HWY_INLINE void guess_cuts(const Columns<Width>& columns, std::int64_t total, std::int64_t target,
+                           Cut<Width>* cuts) {
+  const std::size_t lanes = hn::Lanes(typename Width::D());
+  const double row_weight = static_cast<double>(total) / static_cast<double>(columns.count);
+  const float* first_row = columns.rows[0] + columns.offset;
+  CutBracket<Width> brackets[kGuessed];
+  for (std::size_t v = 0; v < kGuessed; ++v) {
+    brackets[v] = bracket_by_sample(columns, v * lanes, total, target);
+  }
+  for (int tries = 0; tries < kTries; ++tries) {
+    for (std::size_t v = 0; v < kGuessed; ++v) {
+      const auto any = Width::load(first_row + v * lanes);
+      cuts[v].pivot = tries == 0   ? brackets[v].sample_low
+                      : tries == 1 ? brackets[v].sample_high
+                                   : next_pivot(brackets[v], row_weight, target, any);
+    }
+    count_through(columns, cuts);
+    for (std::size_t v = 0; v < kGuessed; ++v) brackets[v].take(cuts[v], target);
+  }
+  for (std::size_t v = 0; v < kGuessed; ++v) cuts[v] = brackets[v].nearer(target);
 }
 
 }  // namespace ballast::kernels::cpu::HWY_NAMESPACE
