@@ -25,10 +25,6 @@ constexpr int kWeightBitsMax = 14;
 constexpr int kRowBits = 5;
 constexpr std::size_t kNumberedRowsMax = std::size_t{1} << kRowBits;
 
-// Up to this many rows are sorted rather than searched also when the last median is known: a search
-// takes more steps the more weight has moved, sorting always takes the same time.
-constexpr std::size_t kSortNotSearchRowsMax = std::min<std::size_t>(32, kSortRowsMax);
-
 struct SortPlan {
   static constexpr std::uint32_t kSignBit = 0x80000000;
 
