@@ -7,7 +7,7 @@
 #include <bit>
 #include <limits>
 
-#include "ballast/kernels/cpu/sort_plan.h"
+#include "ballast/kernels/cpu/columns/sort_plan.h"
 #include "ballast/kernels/cpu/target_for_test.h"
 #include "ballast/kernels/host/primitives.h"
 #include "ballast/kernels/table_for_test.h"
@@ -15,19 +15,10 @@
 namespace ballast::kernels {
 namespace {
 
-constexpr std::size_t kRowsEnd = 35;  // more than are ever sorted
-
-// Calls check() once on each instruction set that was compiled and that the machine has.
-template <typename Check>
-void on_each_target(const Check& check) {
-  for (const std::int64_t target : {HWY_SCALAR, HWY_AVX2, HWY_AVX3}) {
-    if ((hwy::SupportedTargets() & target) == 0 && target != HWY_SCALAR) continue;
-    SCOPED_TRACE(testing::Message() << "target " << hwy::TargetName(target));
-    const OnTarget on(target);
-    check();
-    if (testing::Test::HasFatalFailure()) return;
-  }
-}
+// Up to more than are ever sorted.
+constexpr std::size_t kHeights[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                                    16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30,
+                                    31, 32, 33, 34, 40, 47, 48, 49, 56, 63, 64, 65, 67};
 
 void expect_bits(std::span<const float> expected, std::span<const float> actual) {
   ASSERT_EQ(expected.size(), actual.size());
@@ -52,7 +43,7 @@ void expect_exact(TestTable& table, const Weights& weights) {
 template <typename Fill>
 void expect_exact_for_all_heights(const Fill& fill) {
   on_each_target([&] {
-    for (std::size_t rows = 1; rows < kRowsEnd; ++rows) {
+    for (const std::size_t rows : kHeights) {
       for (const Weighting weighting : kWeightings) {
         SCOPED_TRACE(testing::Message() << rows << " rows, weighting "
                                         << static_cast<int>(weighting) << ", seed " << rows);
@@ -146,23 +137,39 @@ TEST(WeightedMedian, IsExactWithTheLargestNarrowWeights) {
   });
 }
 
-TEST(SortPlan, KnowsAtWhichRanksAMedianCanBe) {
+void expect_goal(const cpu::RankGoal& goal, std::int32_t weight, std::size_t first_rank,
+                 std::size_t last_rank) {
+  EXPECT_EQ(goal.weight, weight);
+  EXPECT_EQ(goal.first_rank, first_rank);
+  EXPECT_EQ(goal.last_rank, last_rank);
+}
+
+TEST(RankGoal, KnowsAtWhichRanksAWeightCanBeReached) {
   const std::int32_t counts[] = {300, 100, 200, 500, 400};
-  const auto plan = cpu::make_sort_plan(counts, 1500);
-  EXPECT_EQ(plan.lower_target, 750);
-  EXPECT_EQ(plan.upper_target, 751);
-  EXPECT_EQ(plan.first_rank, 1u);  // 500 + 400
-  EXPECT_EQ(plan.last_rank, 3u);   // 100 + 200 + 300 + 400
-  EXPECT_EQ(plan.total(), 1500);
+  expect_goal(cpu::make_rank_goal(counts, 750), 750, 1, 3);  // 500 + 400; 100 + 200 + 300 + 400
+  expect_goal(cpu::make_rank_goal(counts, 1), 1, 0, 0);
+  expect_goal(cpu::make_rank_goal(counts, 1500), 1500, 4, 4);
 
   const std::int32_t lone[] = {9, 1, 1};
-  EXPECT_EQ(cpu::make_sort_plan(lone, 11).first_rank, 0u);
-  EXPECT_EQ(cpu::make_sort_plan(lone, 11).last_rank, 2u);
+  expect_goal(cpu::make_rank_goal(lone, 6), 6, 0, 2);
 
   const std::int32_t equal[] = {1, 1, 1, 1, 1};
-  EXPECT_EQ(cpu::make_sort_plan(equal, 5).first_rank, 2u);
-  EXPECT_EQ(cpu::make_sort_plan(equal, 5).last_rank, 2u);
-  EXPECT_EQ(cpu::make_sort_plan(equal, 5).total(), 5);
+  expect_goal(cpu::make_rank_goal(equal, 3), 3, 2, 2);
+}
+
+TEST(SortPlan, HasWeightsForCodesWhereTheyTakeFewBits) {
+  const std::int32_t light[] = {3, 1, 4};
+  const auto plan = cpu::make_sort_plan(light);
+  EXPECT_TRUE(plan.has_weights);
+  EXPECT_EQ(plan.code_mask, 7u);
+  EXPECT_EQ(plan.codes[2], cpu::SortPlan::kSignBit | 4u);
+
+  const std::int32_t heavy[] = {3, 1 << cpu::kWeightBitsMax, 4};
+  const auto numbered = cpu::make_sort_plan(heavy);
+  EXPECT_FALSE(numbered.has_weights);
+  EXPECT_EQ(numbered.code_mask, 31u);
+  EXPECT_EQ(numbered.codes[2], cpu::SortPlan::kSignBit | 2u);
+  EXPECT_EQ(numbered.weights[1], 1 << cpu::kWeightBitsMax);
 }
 
 }  // namespace

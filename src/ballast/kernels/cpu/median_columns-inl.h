@@ -8,7 +8,7 @@
 #define BALLAST_KERNELS_CPU_MEDIAN_COLUMNS_INL_H_
 #endif
 
-#include "ballast/kernels/cpu/column_search-inl.h"
+#include "ballast/kernels/cpu/columns/column_search-inl.h"
 #include "ballast/kernels/cpu/median_arrays.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,8 +1,10 @@
+#include <algorithm>
+
 #include "ballast/base/parallel.h"
 #include "ballast/kernels/blocks.h"
-#include "ballast/kernels/cpu/column_job.h"
+#include "ballast/kernels/cpu/columns/column_job.h"
+#include "ballast/kernels/cpu/columns/sort_plan.h"
 #include "ballast/kernels/cpu/primitives.h"
-#include "ballast/kernels/cpu/sort_plan.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ballast/kernels/cpu/median_refine.cc"
@@ -50,6 +52,12 @@ void refine_range(const ColumnJob& job, std::size_t begin, std::size_t end,
   }
 }
 
+// Up to how many rows sorting takes less time than a search from the last median, in which much has
+// moved. A search takes time in proportion to the rows, sorting more than that.
+std::size_t sorted_rows_max() {
+  return std::min<std::size_t>(HWY_TARGET <= HWY_AVX3 ? 32 : 20, kSortRowsMax);
+}
+
 }  // namespace ballast::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -57,12 +65,14 @@ HWY_AFTER_NAMESPACE();
 namespace ballast::kernels::cpu {
 
 HWY_EXPORT(refine_range);
+HWY_EXPORT(sorted_rows_max);
 
 void refine_median(RowsView rows, const Weights& weights, std::span<float> median,
                    host::MedianState* state, std::size_t threads) {
   const auto kernel = HWY_DYNAMIC_DISPATCH(refine_range);
   if (!weights.is_narrow()) state = nullptr;
-  const bool is_small = rows.row_count() <= kSortNotSearchRowsMax && weights.is_narrow();
+  const bool is_small =
+      weights.is_narrow() && rows.row_count() <= HWY_DYNAMIC_DISPATCH(sorted_rows_max)();
   if (is_small && state == nullptr) return weighted_median(rows, weights, median, threads);
   if (state != nullptr) state->reset(rows.dim(), weights.total());
   const MedianArrays arrays = median_arrays(median, state);

@@ -3,7 +3,7 @@
 
 #include "ballast/base/parallel.h"
 #include "ballast/kernels/blocks.h"
-#include "ballast/kernels/cpu/column_job.h"
+#include "ballast/kernels/cpu/columns/column_job.h"
 #include "ballast/kernels/cpu/primitives.h"
 
 #ifndef BALLAST_KERNELS_CPU_MEDIAN_UPDATE_ONCE

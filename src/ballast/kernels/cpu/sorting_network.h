@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace ballast::kernels::cpu {
 
@@ -94,14 +93,6 @@ constexpr std::array<CompareExchange, register_exchange_count(n)> make_register_
     network[next++] = {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high)};
   });
   return network;
-}
-
-// Rebuilds `network` for n elements.
-inline void build_network(std::size_t n, std::vector<CompareExchange>& network) {
-  network.clear();
-  for_each_exchange(n, [&](std::size_t low, std::size_t high) {
-    network.push_back({static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(high)});
-  });
 }
 
 }  // namespace ballast::kernels::cpu

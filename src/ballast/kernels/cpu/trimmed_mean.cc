@@ -1,29 +1,30 @@
 #include <algorithm>
-#include <utility>
+#include <cmath>
 
 #include "ballast/base/parallel.h"
 #include "ballast/kernels/blocks.h"
-#include "ballast/kernels/cpu/column_job.h"
+#include "ballast/kernels/cpu/columns/column_job.h"
 #include "ballast/kernels/cpu/primitives.h"
-#include "ballast/kernels/cpu/sort_plan.h"
-#include "ballast/kernels/cpu/sorting_network.h"
 #include "ballast/kernels/trim_cuts.h"
 
 #ifndef BALLAST_KERNELS_CPU_TRIMMED_MEAN_ONCE
 #define BALLAST_KERNELS_CPU_TRIMMED_MEAN_ONCE
 namespace ballast::kernels::cpu {
 
-// Up to this many rows, values and weights are sorted in registers, else in memory.
-constexpr std::size_t kPairRowsMax = std::min<std::size_t>(24, kSortRowsMax);
-
-// How to sort and where to cut, and memory for one vector of sorted columns of each row.
+// A column is cut at two values: the smallest up to which its rows weigh more than the low cut, and
+// the smallest up to which they weigh the high one. Rows between them are kept; of the weight at
+// either value, what lies between the cuts.
 struct TrimPlan {
-  std::span<const CompareExchange> network;
   TrimCuts cuts;
+  std::int64_t low_target, high_target;  // the same as whole numbers to reach
+  std::span<const double> weights;       // of the rows
 };
-struct SortedColumns {
-  std::byte* values;
-  std::byte* weights;
+
+// Some columns: the values at which they are cut, and the weight up to the low one and below the
+// high one.
+struct CutColumns {
+  alignas(64) float low[kCopiedColumns], high[kCopiedColumns];
+  alignas(64) double through_low[kCopiedColumns], below_high[kCopiedColumns];
 };
 
 }  // namespace ballast::kernels::cpu
@@ -33,155 +34,207 @@ struct SortedColumns {
 #define HWY_TARGET_INCLUDE "ballast/kernels/cpu/trimmed_mean.cc"
 #include <hwy/foreach_target.h>
 //
-#include "ballast/kernels/cpu/columns-inl.h"
+#include "ballast/kernels/cpu/columns/column_ranks-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
 
-// One vector of columns in memory, sorted or not: values and weights of each row side by side.
-template <typename Width>
-struct Sortable {
-  typename Width::Value* values;
-  typename Width::Weight* weights;
-  static constexpr std::size_t kLanes = hn::MaxLanes(typename Width::D());
-
-  explicit Sortable(const SortedColumns& memory)
-      : values(reinterpret_cast<typename Width::Value*>(memory.values)),
-        weights(reinterpret_cast<typename Width::Weight*>(memory.weights)) {}
-
-  HWY_INLINE void load(const Columns<Width>& columns) const {
-    for (std::size_t i = 0; i < columns.count; ++i) {
-      hn::Store(columns.value(i), typename Width::D(), values + i * kLanes);
-      hn::Store(columns.weight(i), typename Width::DW(), weights + i * kLanes);
-    }
-  }
-
-  // Puts the values of each lane in order, and the weights with them.
-  HWY_INLINE void sort(std::span<const CompareExchange> network) const {
-    const typename Width::D d;
-    const typename Width::DW dw;
-    for (const CompareExchange& exchange : network) {
-      const std::size_t low = exchange.low * kLanes, high = exchange.high * kLanes;
-      const auto a = hn::Load(d, values + low), b = hn::Load(d, values + high);
-      const auto s = hn::Load(dw, weights + low), t = hn::Load(dw, weights + high);
-      const auto is_swapped = hn::RebindMask(dw, hn::Gt(a, b));
-      hn::Store(hn::Min(a, b), d, values + low);
-      hn::Store(hn::Max(a, b), d, values + high);
-      hn::Store(hn::IfThenElse(is_swapped, t, s), dw, weights + low);
-      hn::Store(hn::IfThenElse(is_swapped, s, t), dw, weights + high);
-    }
-  }
-};
-
-HWY_INLINE hn::Vec<Wide::D> as_double(const float* from) { return Wide::load(from); }
-HWY_INLINE hn::Vec<Wide::D> as_double(const double* from) { return hn::Load(Wide::D(), from); }
-HWY_INLINE hn::Vec<Wide::D> as_double(const std::int32_t* from) {
-  return hn::PromoteTo(Wide::D(), hn::LoadU(hn::Rebind<std::int32_t, Wide::D>(), from));
-}
-HWY_INLINE hn::Vec<Wide::D> as_double(const std::int64_t* from) {
-  return hn::ConvertTo(Wide::D(), hn::Load(Wide::DW(), from));
-}
-
-template <typename Width>
-HWY_INLINE void exchange_pairs(Values<Width>& low, Values<Width>& high, Sums<Width>& low_weight,
-                               Sums<Width>& high_weight) {
-  const auto is_swapped = hn::RebindMask(typename Width::DW(), hn::Gt(low, high));
-  const auto smaller = hn::Min(low, high);
-  high = hn::Max(low, high);
-  low = smaller;
-  const auto weight = hn::IfThenElse(is_swapped, high_weight, low_weight);
-  high_weight = hn::IfThenElse(is_swapped, low_weight, high_weight);
-  low_weight = weight;
-}
-
-// Sorts one vector of columns in registers, by the same network, and leaves it in memory.
-template <typename Width, std::size_t kRows, std::size_t... kSteps>
-HWY_INLINE void sort_pairs(const Columns<Width>& columns, const Sortable<Width>& sorted,
-                           std::index_sequence<kSteps...>) {
-  [[maybe_unused]] constexpr auto kNetwork = make_network<kRows>();
-  constexpr std::size_t kLanes = hn::MaxLanes(typename Width::D());
-  Values<Width> values[kRows];
-  Sums<Width> weights[kRows];
-  for (std::size_t i = 0; i < kRows; ++i) {
-    values[i] = columns.value(i);
-    weights[i] = columns.weight(i);
-  }
-  (exchange_pairs<Width>(values[kNetwork[kSteps].low], values[kNetwork[kSteps].high],
-                         weights[kNetwork[kSteps].low], weights[kNetwork[kSteps].high]),
-   ...);
-  for (std::size_t i = 0; i < kRows; ++i) {
-    hn::Store(values[i], typename Width::D(), sorted.values + i * kLanes);
-    hn::Store(weights[i], typename Width::DW(), sorted.weights + i * kLanes);
-  }
-}
-
-using SortPairs = void (*)(const Columns<Narrow>&, const Sortable<Narrow>&);
-
-template <std::size_t kRows>
-void sort_narrow_pairs(const Columns<Narrow>& columns, const Sortable<Narrow>& sorted) {
-  sort_pairs<Narrow, kRows>(columns, sorted, std::make_index_sequence<exchange_count(kRows)>());
-}
-
-template <std::size_t... kIndices>
-HWY_INLINE SortPairs choose_pairs(std::size_t rows, std::index_sequence<kIndices...>) {
-  static constexpr SortPairs kSorts[] = {sort_narrow_pairs<kIndices + 1>...};
-  return kSorts[rows - 1];
-}
-
-// The mean of what lies between the cuts when the sorted rows lie end to end, in double precision,
-// for the lanes from `lane` on.
-template <typename Width>
-HWY_INLINE hn::Vec<Wide::D> mean_between(const Sortable<Width>& sorted, std::size_t rows,
-                                         const TrimCuts& cuts, std::size_t lane) {
+HWY_INLINE void store_doubles(Sums<Narrow> sums, double* to) {
   const Wide::D d;
-  const auto low = hn::Set(d, cuts.low), high = hn::Set(d, cuts.high);
-  auto end = hn::Zero(d), cut = low, sum = hn::Zero(d), kept = hn::Zero(d);
-  for (std::size_t i = 0; i < rows; ++i) {
-    const std::size_t at = i * sorted.kLanes + lane;
-    end = hn::Add(end, as_double(sorted.weights + at));
-    const auto next_cut = hn::Min(hn::Max(end, low), high);
-    const auto inside = hn::Sub(next_cut, cut);
-    sum = hn::MulAdd(inside, as_double(sorted.values + at), sum);
-    kept = hn::Add(kept, inside);
-    cut = next_cut;
+  const hn::Rebind<std::int32_t, Wide::D> half;
+  alignas(64) std::int32_t lanes[kLanes];
+  hn::Store(sums, Narrow::DW(), lanes);
+  for (std::size_t i = 0; i < kLanes; i += hn::Lanes(d)) {
+    hn::Store(hn::PromoteTo(d, hn::Load(half, lanes + i)), d, to + i);
   }
-  return hn::Div(sum, kept);
+}
+HWY_INLINE void store_doubles(Sums<Wide> sums, double* to) {
+  hn::Store(hn::ConvertTo(Wide::D(), sums), Wide::D(), to);
 }
 
-// Calls sort(columns, sorted) for each vector of columns and writes the means.
-template <typename Width, typename Sort>
-HWY_INLINE void trimmed_mean_range_of(const ColumnJob& job, const TrimPlan& plan, std::size_t begin,
-                                      std::size_t end, const ColumnScratch& scratch,
-                                      const SortedColumns& memory, float* HWY_RESTRICT out,
-                                      const Sort& sort) {
-  const Sortable<Width> sorted(memory);
-  for_each_vector<Width>(
-      job, begin, end, scratch,
-      [&](const Columns<Width>& columns, std::size_t position, std::size_t width) HWY_ATTR {
-        sort(columns, sorted);
-        float means[64 / sizeof(float)];
-        for (std::size_t lane = 0; lane < sorted.kLanes; lane += hn::Lanes(Wide::D())) {
-          Wide::store(mean_between(sorted, columns.count, plan.cuts, lane), means + lane);
+// Finds the cuts of up to kCopiedColumns columns by search.
+template <typename Width>
+void search_cuts(const ColumnJob& job, const TrimPlan& plan, std::size_t begin, std::size_t end,
+                 const ColumnScratch& scratch, CutColumns& cut) {
+  const std::size_t lanes = hn::Lanes(typename Width::D());
+  for_each_copied_group<Width>(
+      job, begin, end, scratch, kGuessed * lanes,
+      [&](Columns<Width> columns, std::size_t position, std::size_t) HWY_ATTR {
+        Cut<Width> lows[kGuessed], highs[kGuessed];
+        guess_cuts(columns, job.total, plan.low_target, lows);
+        guess_cuts(columns, job.total, plan.high_target, highs);
+        for (std::size_t v = 0; v < kGuessed; ++v, columns.offset += lanes) {
+          const std::size_t at = position - begin + v * lanes;
+          const auto low = search(columns, lows[v], job.total, plan.low_target).count;
+          const auto high = search(columns, highs[v], job.total, plan.high_target).count;
+          const auto through_low = hn::Sub(broadcast<Width>(job.total), low.above);
+          Width::store(low.pivot, cut.low + at);
+          Width::store(high.pivot, cut.high + at);
+          store_doubles(through_low, cut.through_low + at);
+          store_doubles(high.below, cut.below_high + at);
         }
-        std::copy_n(means, width, out + position);
       });
 }
 
+// What a sort for the same looks for.
+struct CutGoals {
+  SortPlan sort;
+  RankGoal low, high;
+};
+
+// Finds the cuts of kCopiedColumns columns by sorting.
+template <typename RowWeights>
+HWY_INLINE void sort_for_cuts(const Columns<Narrow>& columns, const CutGoals& goals,
+                              const RowWeights& weights, TaggedColumns& sorted, CutColumns& cut) {
+  sort_columns(columns, goals.sort, goals.low.first_rank, goals.high.last_rank, sorted);
+  for (std::size_t at = 0; at < kCopiedColumns; at += kTogether * kLanes) {
+    const auto low = find_quantiles(columns, sorted, at, goals.sort, goals.low, weights);
+    const auto high = find_quantiles(columns, sorted, at, goals.sort, goals.high, weights);
+    for (std::size_t v = 0; v < kTogether; ++v) {
+      const std::size_t place = at + v * kLanes;
+      Narrow::store(low.values[v], cut.low + place);
+      Narrow::store(high.values[v], cut.high + place);
+      store_doubles(low.through[v], cut.through_low + place);
+      store_doubles(high.below[v], cut.below_high + place);
+    }
+  }
+}
+
+// Sums in double precision for kTogether vectors of columns.
+constexpr std::size_t kParts = kLanes / hn::MaxLanes(Wide::D());
+using DoubleSums = hn::Vec<Wide::D>[kTogether * kParts];
+
+// Adds weight times value, row after row, where values lie strictly between the cuts.
+#if HWY_TARGET <= HWY_AVX3  // which does so under a mask
+HWY_INLINE void add_between(const Columns<Narrow>& columns, const TrimPlan& plan,
+                            const CutColumns& cut, std::size_t at, float*, DoubleSums& sums) {
+  const Wide::D d;
+  const Narrow::D df;
+  for (std::size_t i = 0; i < columns.count; ++i) {
+    const float* row = columns.rows[i] + columns.offset + at;
+    const auto weight = hn::Set(d, plan.weights[i]);
+    for (std::size_t v = 0; v < kTogether; ++v) {
+      const auto value = Narrow::load(row + v * kLanes);
+      const auto is_between = hn::And(hn::Gt(value, hn::Load(df, cut.low + at + v * kLanes)),
+                                      hn::Lt(value, hn::Load(df, cut.high + at + v * kLanes)));
+      for (std::size_t k = 0; k < kParts; ++k) {
+        auto& sum = sums[v * kParts + k];
+        const hn::Mask<Wide::D> part{static_cast<__mmask8>(is_between.raw >> (8 * k))};
+        const auto more = hn::MulAdd(weight, Wide::load(row + v * kLanes + 8 * k), sum);
+        sum = hn::IfThenElse(part, more, sum);
+      }
+    }
+  }
+}
+#else  // Elsewhere all rows are added, from copies with zeros in place of what lies outside.
+HWY_INLINE void add_between(const Columns<Narrow>& columns, const TrimPlan& plan,
+                            const CutColumns& cut, std::size_t at, float* copies,
+                            DoubleSums& sums) {
+  const Wide::D d;
+  const Narrow::D df;
+  Values<Narrow> low[kTogether], high[kTogether];
+  for (std::size_t v = 0; v < kTogether; ++v) {
+    low[v] = hn::Load(df, cut.low + at + v * kLanes);
+    high[v] = hn::Load(df, cut.high + at + v * kLanes);
+  }
+  for (std::size_t i = 0; i < columns.count; ++i) {
+    const float* row = columns.rows[i] + columns.offset + at;
+    float* copy = copies + i * kCopiedColumns + at;
+    for (std::size_t v = 0; v < kTogether; ++v) {
+      const auto value = Narrow::load(row + v * kLanes);
+      const auto is_between = hn::And(hn::Gt(value, low[v]), hn::Lt(value, high[v]));
+      hn::Store(hn::IfThenElseZero(is_between, value), df, copy + v * kLanes);
+    }
+  }
+  for (std::size_t i = 0; i < columns.count; ++i) {
+    const float* copy = copies + i * kCopiedColumns + at;
+    const auto weight = hn::Set(d, plan.weights[i]);
+    for (std::size_t k = 0; k < kTogether * kParts; ++k) {
+      sums[k] = hn::MulAdd(weight, Wide::load(copy + k * hn::Lanes(d)), sums[k]);
+    }
+  }
+}
+#endif
+
+// The means of kTogether vectors of columns. Where both cuts are at one value, it is the mean.
+HWY_INLINE void store_means(const Columns<Narrow>& columns, const TrimPlan& plan,
+                            const CutColumns& cut, std::size_t at, float* copies,
+                            float* HWY_RESTRICT out) {
+  const Wide::D d;
+  DoubleSums sums;
+  for (auto& sum : sums) sum = hn::Zero(d);
+  add_between(columns, plan, cut, at, copies, sums);
+  const auto low_cut = hn::Set(d, plan.cuts.low), high_cut = hn::Set(d, plan.cuts.high);
+  const auto share = hn::Set(d, 1.0 / (plan.cuts.high - plan.cuts.low));
+  for (std::size_t k = 0; k < kTogether * kParts; ++k) {
+    const std::size_t place = at + k * hn::Lanes(d);
+    const auto low = Wide::load(cut.low + place), high = Wide::load(cut.high + place);
+    const auto low_kept = hn::Sub(hn::Load(d, cut.through_low + place), low_cut);
+    const auto high_kept = hn::Sub(high_cut, hn::Load(d, cut.below_high + place));
+    const auto sum = hn::MulAdd(high_kept, high, hn::MulAdd(low_kept, low, sums[k]));
+    const auto mean = hn::IfThenElse(hn::Eq(low, high), low, hn::Mul(sum, share));
+    Wide::store(mean, out + place);
+  }
+}
+
+// Writes the means of the columns in [begin, end). find_cuts(columns, width) is called for
+// kCopiedColumns of them at a time, of which the last may have only `width`; it fills `cut` and
+// returns the columns or copies of them.
+template <typename FindCuts>
+HWY_INLINE void store_means_of(const ColumnJob& job, const TrimPlan& plan, std::size_t begin,
+                               std::size_t end, const ColumnScratch& scratch, const CutColumns& cut,
+                               float* HWY_RESTRICT out, const FindCuts& find_cuts) {
+  Columns<Narrow> columns = columns_of<Narrow>(job, begin);
+  for (; columns.offset < end; columns.offset += kCopiedColumns) {
+    const std::size_t width = std::min(kCopiedColumns, end - columns.offset);
+    const Columns<Narrow> found = find_cuts(columns, width);
+    float last[kCopiedColumns];
+    float* means = width == kCopiedColumns ? out + columns.offset : last;
+    for (std::size_t at = 0; at < kCopiedColumns; at += kTogether * kLanes) {
+      store_means(found, plan, cut, at, scratch.copies, means);
+    }
+    if (means == last) std::copy_n(last, width, out + columns.offset);
+  }
+}
+
+template <typename Width>
+void trimmed_means_by_search(const ColumnJob& job, const TrimPlan& plan, std::size_t begin,
+                             std::size_t end, const ColumnScratch& scratch, float* out) {
+  CutColumns cut{};
+  store_means_of(job, plan, begin, end, scratch, cut, out,
+                 [&](const Columns<Narrow>& columns, std::size_t width) HWY_ATTR {
+                   search_cuts<Width>(job, plan, columns.offset, columns.offset + width, scratch,
+                                      cut);
+                   return width == kCopiedColumns ? columns : copy_columns(columns, width, scratch);
+                 });
+}
+
+void trimmed_means_by_sorting(const ColumnJob& job, const TrimPlan& plan, std::size_t begin,
+                              std::size_t end, const ColumnScratch& scratch, float* out) {
+  const auto weights = job.narrow_weights;
+  const CutGoals goals{make_sort_plan(weights), make_rank_goal(weights, plan.low_target),
+                       make_rank_goal(weights, plan.high_target)};
+  CutColumns cut{};
+  TaggedColumns sorted;
+  with_row_weights(goals.sort, weights.size(), [&](const auto& row_weights) HWY_ATTR {
+    store_means_of(job, plan, begin, end, scratch, cut, out,
+                   [&](const Columns<Narrow>& columns, std::size_t width) HWY_ATTR {
+                     const bool is_whole = width == kCopiedColumns;
+                     const auto used = is_whole ? columns : copy_columns(columns, width, scratch);
+                     sort_for_cuts(used, goals, row_weights, sorted, cut);
+                     return used;
+                   });
+  });
+}
+
 void trimmed_mean_range(const ColumnJob& job, const TrimPlan& plan, std::size_t begin,
-                        std::size_t end, const ColumnScratch& scratch, const SortedColumns& memory,
-                        float* out) {
-  const auto in_memory = [&](const auto& columns, const auto& sorted) HWY_ATTR {
-    sorted.load(columns);
-    sorted.sort(plan.network);
-  };
+                        std::size_t end, const ColumnScratch& scratch, float* out) {
   if (!job.is_narrow) {
-    trimmed_mean_range_of<Wide>(job, plan, begin, end, scratch, memory, out, in_memory);
-  } else if (job.rows.row_count() > kPairRowsMax) {
-    trimmed_mean_range_of<Narrow>(job, plan, begin, end, scratch, memory, out, in_memory);
+    trimmed_means_by_search<Wide>(job, plan, begin, end, scratch, out);
+  } else if (can_sort(job.narrow_weights)) {
+    trimmed_means_by_sorting(job, plan, begin, end, scratch, out);
   } else {
-    const SortPairs in_registers =
-        choose_pairs(job.rows.row_count(), std::make_index_sequence<kPairRowsMax>());
-    trimmed_mean_range_of<Narrow>(job, plan, begin, end, scratch, memory, out, in_registers);
+    trimmed_means_by_search<Narrow>(job, plan, begin, end, scratch, out);
   }
 }
 
@@ -195,18 +248,14 @@ HWY_EXPORT(trimmed_mean_range);
 
 namespace {
 
-// The network for so many rows, kept per calling thread.
-std::span<const CompareExchange> network_for(std::size_t rows) {
-  static thread_local std::vector<CompareExchange> network;
-  static thread_local std::size_t network_rows = 0;
-  if (network_rows != rows) build_network(network_rows = rows, network);
-  return network;
-}
-
-SortedColumns sorted_columns(std::size_t rows) {
-  static thread_local AlignedVector<std::byte> memory;
-  memory.resize(2 * rows * kCacheLineBytes);
-  return {memory.data(), memory.data() + rows * kCacheLineBytes};
+// The memory of the doubles is kept per calling thread.
+TrimPlan make_trim_plan(const Weights& weights, double trim) {
+  static thread_local std::vector<double> doubles;
+  doubles.assign(weights.units().begin(), weights.units().end());
+  const TrimCuts cuts = trim_cuts(trim, weights.total());
+  const auto total = static_cast<std::int64_t>(weights.total());
+  const auto high = static_cast<std::int64_t>(std::ceil(cuts.high));
+  return {cuts, static_cast<std::int64_t>(cuts.low) + 1, std::min(high, total), doubles};
 }
 
 }  // namespace
@@ -215,11 +264,11 @@ void weighted_trimmed_mean(RowsView rows, const Weights& weights, double trim, s
                            std::size_t threads) {
   const Blocks blocks(rows.dim());
   const auto kernel = HWY_DYNAMIC_DISPATCH(trimmed_mean_range);
-  const TrimPlan plan{network_for(rows.row_count()), trim_cuts(trim, weights.total())};
+  const TrimPlan plan = make_trim_plan(weights, trim);
   with_column_job(rows, weights, [&](const ColumnJob& job) {
     parallel_for(threads, blocks.count(), [&](std::size_t block) {
       kernel(job, plan, blocks.begin(block), blocks.end(block), column_scratch(rows.row_count()),
-             sorted_columns(rows.row_count()), out.data());
+             out.data());
     });
   });
 }

@@ -20,8 +20,13 @@ struct ColumnJob {
   std::span<const std::int64_t> wide_weights;
 };
 
-// Columns that are copied at a time where a kernel passes over them often.
+// Columns that are worked on at a time where a kernel passes over them often.
 constexpr std::size_t kCopiedColumns = 64;
+
+// Of many rows only half as many are copied, since the first-level cache does not hold more.
+constexpr std::size_t columns_to_copy(std::size_t rows) {
+  return rows <= 128 ? kCopiedColumns : kCopiedColumns / 2;
+}
 
 // Memory of one thread while it works on one block of columns.
 struct ColumnScratch {

@@ -9,7 +9,7 @@
 #define BALLAST_KERNELS_CPU_COLUMN_SEARCH_INL_H_
 #endif
 
-#include "ballast/kernels/cpu/columns-inl.h"
+#include "ballast/kernels/cpu/columns/column_guess-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
@@ -173,16 +173,10 @@ Found<Width> bisect(const Columns<Width>& columns, Values<Width> pivot, std::int
   }
 }
 
-// Finds in each lane's column the smallest value v with weight(rows <= v) >= target, given the
-// count around a pivot to start from. Ends with v as the pivot of the count it returns. Requires:
-// 1 <= target <= total.
-// Cost: about one more count for each step the slowest lane needs; at most kNeighbourSteps + one
-// per bit of a value.
+// Goes from neighbour to neighbour, of which those on the way are known.
 template <typename Width>
-HWY_INLINE Found<Width> search(const Columns<Width>& columns, Count<Width> count,
-                               std::int64_t total, std::int64_t target) {
-  Moves<Width> moves(count.below, count.above, total, target);
-  if (moves.are_none()) return {count, true};
+HWY_INLINE Found<Width> walk(const Columns<Width>& columns, Count<Width> count, Moves<Width> moves,
+                             std::int64_t total, std::int64_t target) {
   for (int step = 0; step < kNeighbourSteps; ++step) {
     count = step_to_neighbour(columns, count, moves, total);
     moves = Moves<Width>(count.below, count.above, total, target);
@@ -190,6 +184,35 @@ HWY_INLINE Found<Width> search(const Columns<Width>& columns, Count<Width> count
     look_ahead(columns, moves, count);
   }
   return bisect(columns, count.pivot, total, target);
+}
+
+// Finds in each lane's column the smallest value v with weight(rows <= v) >= target, given the
+// count around a pivot to start from. Ends with v as the pivot of the count it returns. Requires:
+// 1 <= target <= total.
+// Cost: about one more count for each step the slowest lane needs; at most kNeighbourSteps + one
+// per bit of a value.
+template <typename Width>
+HWY_INLINE Found<Width> search(const Columns<Width>& columns, const Count<Width>& count,
+                               std::int64_t total, std::int64_t target) {
+  const Moves<Width> moves(count.below, count.above, total, target);
+  if (moves.are_none()) return {count, true};
+  return walk(columns, count, moves, total, target);
+}
+
+// The same from a cut, which lies above the values up to its pivot: seen from a value just above it
+// they are below, and those that follow have nothing between them and the pivot.
+template <typename Width>
+HWY_INLINE Found<Width> search(const Columns<Width>& columns, const Cut<Width>& cut,
+                               std::int64_t total, std::int64_t target) {
+  const typename Width::D d;
+  const auto above = hn::Sub(broadcast<Width>(total), cut.through);
+  const Moves<Width> moves(cut.through, above, total, target);
+  const auto key = key_of<Width>(hn::Add(cut.pivot, hn::Zero(d)));
+  const auto just_above = value_of<Width>(hn::Add(key, broadcast<Width>(1)));
+  const auto pivot = hn::IfThenElse(hn::RebindMask(d, moves.up), cut.pivot, just_above);
+  Count<Width> count{pivot, pivot, pivot, cut.through, above};
+  look_ahead(columns, moves, count);
+  return walk(columns, count, moves, total, target);
 }
 
 // The weighted median, given what a search for its lower end found: the mean with the upper

@@ -15,7 +15,7 @@
 #include <limits>
 #include <span>
 
-#include "ballast/kernels/cpu/column_job.h"
+#include "ballast/kernels/cpu/columns/column_job.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
@@ -144,22 +144,23 @@ HWY_INLINE void prefetch_columns(const Columns<Width>& columns, std::size_t firs
   }
 }
 
-// Copies the first `width` columns, at most kCopiedColumns, to where their rows lie side by side;
-// the rest is zero. Rows that lie a multiple of the page size apart would otherwise fight for the
-// same few places in the first-level cache on every pass.
+// Copies the first `width` columns to where their rows lie side by side, `pitch` columns of each,
+// which are a multiple of a cache line; the rest is zero. Rows that lie a multiple of the page size
+// apart would otherwise fight for the same few places in the first-level cache on every pass.
 template <typename Width>
 HWY_INLINE Columns<Width> copy_columns(const Columns<Width>& columns, std::size_t width,
-                                       const ColumnScratch& scratch) {
+                                       const ColumnScratch& scratch,
+                                       std::size_t pitch = kCopiedColumns) {
   const hn::ScalableTag<float> d;
   for (std::size_t i = 0; i < columns.count; ++i) {
-    float* to = scratch.copies + i * kCopiedColumns;
+    float* to = scratch.copies + i * pitch;
     const float* from = columns.rows[i] + columns.offset;
     scratch.copied_rows[i] = to;
-    if (width < kCopiedColumns) {
-      std::fill(std::copy_n(from, width, to), to + kCopiedColumns, 0.0f);
+    if (width < pitch) {
+      std::fill(std::copy_n(from, width, to), to + pitch, 0.0f);
       continue;
     }
-    for (std::size_t j = 0; j < kCopiedColumns; j += hn::Lanes(d)) {
+    for (std::size_t j = 0; j < pitch; j += hn::Lanes(d)) {
       hn::Store(hn::LoadU(d, from + j), d, to + j);
     }
   }
@@ -181,27 +182,29 @@ HWY_INLINE Columns<Width> gather_columns(const Columns<Width>& columns,
   return {scratch.copied_rows, columns.weights, columns.count, 0};
 }
 
-// Calls visit(columns, position, width) for each vector of columns in [begin, end), from copies.
-// The last vector may be padded with zeros; its visitor writes only the first `width` results.
+// Calls visit(columns, position, width) for up to `together` columns at a time of [begin, end),
+// from copies. The last may be padded with zeros; its visitor writes only the first `width`
+// results. Requires: `together` divides columns_to_copy().
 template <typename Width, typename Visit>
-HWY_INLINE void for_each_copied_vector(const ColumnJob& job, std::size_t begin, std::size_t end,
-                                       const ColumnScratch& scratch, const Visit& visit) {
-  const std::size_t lanes = hn::Lanes(typename Width::D());
-  for (std::size_t start = begin; start < end; start += kCopiedColumns) {
-    const std::size_t count = HWY_MIN(kCopiedColumns, end - start);
+HWY_INLINE void for_each_copied_group(const ColumnJob& job, std::size_t begin, std::size_t end,
+                                      const ColumnScratch& scratch, std::size_t together,
+                                      const Visit& visit) {
+  const std::size_t pitch = columns_to_copy(job.rows.row_count());
+  for (std::size_t start = begin; start < end; start += pitch) {
+    const std::size_t count = HWY_MIN(pitch, end - start);
     const Columns<Width> original = columns_of<Width>(job, start);
-    Columns<Width> columns = copy_columns<Width>(original, count, scratch);
-    for (; columns.offset < count; columns.offset += lanes) {
+    Columns<Width> columns = copy_columns<Width>(original, count, scratch, pitch);
+    for (; columns.offset < count; columns.offset += together) {
       // A share of the rows each time: the processor waits for only so many lines at once.
-      prefetch_columns(original, columns.offset * columns.count / kCopiedColumns,
-                       (columns.offset + lanes) * columns.count / kCopiedColumns, kCopiedColumns);
-      visit(columns, start + columns.offset, HWY_MIN(lanes, count - columns.offset));
+      prefetch_columns(original, columns.offset * columns.count / pitch,
+                       (columns.offset + together) * columns.count / pitch, pitch);
+      visit(columns, start + columns.offset, HWY_MIN(together, count - columns.offset));
     }
   }
 }
 
-// The same where they lie, for visitors that pass over the rows once; only the last, partial vector
-// is a copy.
+// Calls visit(columns, position, width) for each vector of columns in [begin, end), where they lie;
+// only the last, partial vector is a copy.
 template <typename Width, typename Visit>
 HWY_INLINE void for_each_vector(const ColumnJob& job, std::size_t begin, std::size_t end,
                                 const ColumnScratch& scratch, const Visit& visit) {
@@ -213,7 +216,7 @@ HWY_INLINE void for_each_vector(const ColumnJob& job, std::size_t begin, std::si
     }
     visit(columns, columns.offset, lanes);
   }
-  for_each_copied_vector<Width>(job, columns.offset, end, scratch, visit);
+  for_each_copied_group<Width>(job, columns.offset, end, scratch, lanes, visit);
 }
 
 }  // namespace ballast::kernels::cpu::HWY_NAMESPACE
