@@ -281,6 +281,25 @@ TEST_P(BackendTest, CombinationsAgreeWithTheReferenceAndSaturate) {
   });
 }
 
+// One mixture takes its rows in groups, many mixtures all rows at once: both add in the same order.
+TEST_P(BackendTest, CombinesAnyNumberOfRowsWithTheBitsOfAMixture) {
+  constexpr std::size_t kRows = 40, kDim = 6500;
+  TestTable rows = make_table(Filling::kNormal, kRows, kDim, 1);
+  const auto table = own_rows(*backend_, rows);
+  const auto mixed = backend_->make_table(kDim);
+  const auto combined = backend_->make_vector(kDim);
+  for (std::size_t used = 0; used <= kRows; ++used) {
+    SCOPED_TRACE(used);
+    std::vector<double> twice(2 * kRows, 0.0);
+    for (std::size_t i = 0; i < used; ++i) {
+      twice[7 * i % kRows] = twice[kRows + 7 * i % kRows] = 1.0 / static_cast<double>(3 + i);
+    }
+    backend_->mix(*table, MatrixView(twice, kRows), *mixed);
+    backend_->combine(*table, std::span(twice).first(kRows), *combined);
+    expect_same_bits(values_of(*mixed, 1), values_of(*combined));
+  }
+}
+
 TEST_P(BackendTest, MixesIntoATableThatHeldMoreOrFewerRows) {
   const TestTable rows = make_table(Filling::kNormal, 3, 40, 1);
   const auto table = own_rows(*backend_, rows);
