@@ -221,12 +221,12 @@ TEST(Peak, IsWhatSomeProcessorCanReach) {
 
 TEST(InnerProducts, OfManyRowsHaveTheSameBitsOnAvx2AndAvx512) {
   if ((hwy::SupportedTargets() & HWY_AVX3) == 0) GTEST_SKIP() << "this machine has no AVX-512";
-  for (const std::size_t m : {17u, 80u, 81u, 150u, 400u}) {
+  for (const std::size_t m : {1u, 4u, 11u, 17u, 30u, 31u, 61u, 150u, 400u}) {
     SCOPED_TRACE(m);
     TestTable rows = make_table(Filling::kNormal, m, 300, m);
     std::vector<double> narrow(m * m), wide(m * m);
     for (const bool is_centred : {false, true}) {
-      const std::vector<float> centre = is_centred ? rows[1] : std::vector<float>();
+      const std::vector<float> centre = is_centred ? rows[m / 2] : std::vector<float>();
       const auto primitives = host::make_cpu_primitives(2);
       primitives->inner_products(rows.view(), 0, m, centre, wide);
       const OnTarget avx2(HWY_AVX2);

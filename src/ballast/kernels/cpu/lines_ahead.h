@@ -32,8 +32,8 @@ struct NextGroup {
   std::size_t begin;
 };
 
-// The coordinates [begin, end) of a group, cut where its own lines have all been asked for and
-// those of the next group's turn comes.
+// The coordinates [begin, end) of a group, cut where its own lines have all been asked for and the
+// turn of the next group's comes: some lines behind the beginning.
 struct GroupRange {
   std::size_t begin, cut, end;
   LinesAhead own, next;
@@ -41,7 +41,7 @@ struct GroupRange {
   GroupRange(const float* const* rows, std::size_t from, std::size_t to, const NextGroup& after,
              std::size_t ahead)
       : begin(from),
-        cut(to - from > ahead ? to - ahead : from),
+        cut(to - from > ahead ? from + (to - from - ahead) / kLine * kLine : from),
         end(to),
         own{rows, ahead},
         next{after.rows, after.begin + ahead - to} {}
