@@ -6,7 +6,6 @@
 // Determinism: adds in the order of the rows, in double; results are saturated to the largest
 // float, so finite rows of any size give finite results.
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -24,10 +23,12 @@ void write_scaled_mean(kernels::RowsView rows, std::span<const std::uint64_t> co
 void write_shifted_mean(kernels::RowsView rows, std::span<const std::uint64_t> counts, double z,
                         std::span<float> out);
 
-// The nearest float that is finite.
+// The nearest float that is finite. Rounded first and then limited: so loops around it vectorise.
 inline float saturate(double value) noexcept {
-  constexpr double kLargest = std::numeric_limits<float>::max();
-  return static_cast<float>(std::clamp(value, -kLargest, kLargest));
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  const auto rounded = static_cast<float>(value);
+  const float below = rounded > kLargest ? kLargest : rounded;
+  return below < -kLargest ? -kLargest : below;
 }
 
 }  // namespace ballast::attacks

@@ -221,12 +221,12 @@ TEST(Peak, IsWhatSomeProcessorCanReach) {
 
 TEST(InnerProducts, OfManyRowsHaveTheSameBitsOnAvx2AndAvx512) {
   if ((hwy::SupportedTargets() & HWY_AVX3) == 0) GTEST_SKIP() << "this machine has no AVX-512";
-  for (const std::size_t m : {17u, 80u, 81u, 150u, 400u}) {
+  for (const std::size_t m : {1u, 4u, 11u, 17u, 30u, 31u, 61u, 150u, 400u}) {
     SCOPED_TRACE(m);
     TestTable rows = make_table(Filling::kNormal, m, 300, m);
     std::vector<double> narrow(m * m), wide(m * m);
     for (const bool is_centred : {false, true}) {
-      const std::vector<float> centre = is_centred ? rows[1] : std::vector<float>();
+      const std::vector<float> centre = is_centred ? rows[m / 2] : std::vector<float>();
       const auto primitives = host::make_cpu_primitives(2);
       primitives->inner_products(rows.view(), 0, m, centre, wide);
       const OnTarget avx2(HWY_AVX2);
@@ -279,6 +279,25 @@ TEST_P(BackendTest, CombinationsAgreeWithTheReferenceAndSaturate) {
       for (double& s : scale) s *= 1.5 * static_cast<double>(m);
     }
   });
+}
+
+// One mixture takes its rows in groups, many mixtures all rows at once: both add in the same order.
+TEST_P(BackendTest, CombinesAnyNumberOfRowsWithTheBitsOfAMixture) {
+  constexpr std::size_t kRows = 40, kDim = 6500;
+  TestTable rows = make_table(Filling::kNormal, kRows, kDim, 1);
+  const auto table = own_rows(*backend_, rows);
+  const auto mixed = backend_->make_table(kDim);
+  const auto combined = backend_->make_vector(kDim);
+  for (std::size_t used = 0; used <= kRows; ++used) {
+    SCOPED_TRACE(used);
+    std::vector<double> twice(2 * kRows, 0.0);
+    for (std::size_t i = 0; i < used; ++i) {
+      twice[7 * i % kRows] = twice[kRows + 7 * i % kRows] = 1.0 / static_cast<double>(3 + i);
+    }
+    backend_->mix(*table, MatrixView(twice, kRows), *mixed);
+    backend_->combine(*table, std::span(twice).first(kRows), *combined);
+    expect_same_bits(values_of(*mixed, 1), values_of(*combined));
+  }
 }
 
 TEST_P(BackendTest, MixesIntoATableThatHeldMoreOrFewerRows) {

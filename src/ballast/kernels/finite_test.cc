@@ -38,5 +38,20 @@ TYPED_TEST(AllFinite, TakesTheSmallestNumbersAndNone) {
   EXPECT_TRUE(all_finite(std::vector<TypeParam>{}));
 }
 
+TYPED_TEST(AllFinite, IsFoundWhileTheValuesAreMadeToo) {
+  using Limits = std::numeric_limits<TypeParam>;
+  for (const TypeParam bad :
+       {Limits::quiet_NaN(), -Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity()}) {
+    FiniteCheck<TypeParam> check;
+    for (const TypeParam good : {Limits::max(), Limits::lowest(), -Limits::denorm_min()}) {
+      check.see(good);
+    }
+    EXPECT_TRUE(check.holds());
+    check.see(bad);
+    check.see(0);
+    EXPECT_FALSE(check.holds());
+  }
+}
+
 }  // namespace
 }  // namespace ballast::kernels

@@ -140,6 +140,7 @@ class RowTable final : private Observed {
   std::unique_ptr<kernels::Table> table_;    // their values, in this order
   std::vector<double> products_;             // of the existing rows, current where has_products
   std::unique_ptr<kernels::Vector> centre_;  // of the products; null: the origin
+  std::vector<std::uint64_t> centred_for_;   // weights for which they were found well centred
   std::unique_ptr<kernels::Vector> result_;
   const kernels::Vector* newest_result_ = nullptr;  // result_ or what the table keeps; null: none
   mutable std::vector<std::vector<float>> read_back_;  // by number, where rows lie on a device

@@ -1,8 +1,12 @@
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "ballast/base/parallel.h"
 #include "ballast/kernels/blocks.h"
+#include "ballast/kernels/cpu/lines_ahead.h"
 #include "ballast/kernels/cpu/primitives.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -15,13 +19,6 @@ HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A few cache lines of every row at a time: with the rows innermost the hardware follows each row
-// as a stream of its own, and the sums stay in registers. One line is best while it can follow that
-// many streams; beyond, few rows at a time are added to sums in the cache, and for tables that a
-// last-level cache holds longer runs are best. The order of addition is the same in all.
-constexpr std::size_t kLine = 16;
-constexpr std::size_t kStreamsMax = 20;
-constexpr std::size_t kCachedValuesMax = std::size_t{2} << 20;  // 8 MiB
 constexpr double kLargest = std::numeric_limits<float>::max();
 
 using D = hn::ScalableTag<double>;
@@ -33,6 +30,115 @@ HWY_INLINE void store_clamped(hn::Vec<D> sum, float* out) {
   hn::StoreU(hn::DemoteTo(Half(), clamped), Half(), out);
 }
 
+// One mixture: a group of rows over a stretch of coordinates, whose sums wait in the first-level
+// cache for the next group. A group is as large as registers hold its coefficients beside the sums
+// of a line.
+constexpr std::size_t kStretch = 2048;
+constexpr std::size_t kGroup = hn::MaxLanes(D()) == 8 ? 18 : 11;
+
+// The rows with a coefficient other than 0.
+struct UsedRows {
+  std::vector<const float*> rows;
+  std::vector<double> coefficients;
+
+  void assign(const RowsView& all, std::span<const double> of_all) {
+    rows.clear();
+    coefficients.clear();
+    for (std::size_t k = 0; k < of_all.size(); ++k) {
+      if (of_all[k] == 0.0) continue;
+      rows.push_back(all.pointer(k));
+      coefficients.push_back(of_all[k]);
+    }
+  }
+};
+
+struct Stretch {
+  std::size_t begin, end;  // a multiple of kLine coordinates
+  double* sums;            // of the groups before
+  float* out;
+};
+
+// Adds kRows rows, in their order, to the sums over [begin, end). The first group finds no sums,
+// the last one leaves the result.
+template <std::size_t kRows, bool kIsFirst, bool kIsLast>
+HWY_INLINE void add_rows(const float* const* rows, const double* coefficients, std::size_t begin,
+                         std::size_t end, const LinesAhead& ahead, const Stretch& stretch) {
+  const D d;
+  constexpr std::size_t kLanes = hn::MaxLanes(d), kParts = kLine / kLanes;
+  hn::Vec<D> factors[kRows];
+  for (std::size_t k = 0; k < kRows; ++k) factors[k] = hn::Set(d, coefficients[k]);
+  for (std::size_t j = begin; j < end; j += kLine) {
+    double* HWY_RESTRICT sums = stretch.sums + (j - stretch.begin);
+    hn::Vec<D> parts[kParts];
+    for (std::size_t p = 0; p < kParts; ++p) {
+      parts[p] = kIsFirst ? hn::Zero(d) : hn::Load(d, sums + p * kLanes);
+    }
+    for (std::size_t k = 0; k < kRows; ++k) {
+      __builtin_prefetch(ahead.line(k, j));
+      for (std::size_t p = 0; p < kParts; ++p) {
+        const auto value = hn::PromoteTo(d, hn::LoadU(Half(), rows[k] + j + p * kLanes));
+        parts[p] = hn::MulAdd(factors[k], value, parts[p]);
+      }
+    }
+    for (std::size_t p = 0; p < kParts; ++p) {
+      if (kIsLast) {
+        store_clamped(parts[p], stretch.out + j + p * kLanes);
+      } else {
+        hn::Store(parts[p], d, sums + p * kLanes);
+      }
+    }
+  }
+}
+
+template <std::size_t kRows, bool kIsFirst, bool kIsLast>
+void add_group(const float* const* rows, const double* coefficients, const NextGroup& next,
+               const Stretch& stretch) {
+  const GroupRange range(rows, stretch.begin, stretch.end, next, values_ahead(kRows, kLine));
+  const auto add = [&](std::size_t begin, std::size_t end, const LinesAhead& ahead) HWY_ATTR {
+    add_rows<kRows, kIsFirst, kIsLast>(rows, coefficients, begin, end, ahead, stretch);
+  };
+  add(range.begin, range.cut, range.own);
+  add(range.cut, range.end, range.next);
+}
+
+template <bool kIsFirst, bool kIsLast, std::size_t... kIndices>
+constexpr auto all_sizes(std::index_sequence<kIndices...>) {
+  return std::array{&add_group<kIndices + 1, kIsFirst, kIsLast>...};
+}
+
+// Group after group of one stretch; beyond it the first one comes again.
+void mix_stretch(const UsedRows& used, const Stretch& stretch) {
+  constexpr auto kSizes = std::make_index_sequence<kGroup>();
+  static constexpr auto kOnly = all_sizes<true, true>(kSizes);
+  static constexpr auto kFirst = all_sizes<true, false>(kSizes);
+  static constexpr auto kMiddle = all_sizes<false, false>(kSizes);
+  static constexpr auto kLast = all_sizes<false, true>(kSizes);
+  const EvenGroups groups(used.rows.size(), kGroup);
+  for (std::size_t g = 0; g < groups.count; ++g) {
+    const bool is_first = g == 0, is_last = g + 1 == groups.count;
+    const auto& add = is_first && is_last ? kOnly : is_first ? kFirst : is_last ? kLast : kMiddle;
+    const float* const* rows = used.rows.data() + groups.begin(g);
+    const NextGroup next = is_last ? NextGroup{used.rows.data(), stretch.end}
+                                   : NextGroup{rows + groups.size(g), stretch.begin};
+    add[groups.size(g) - 1](rows, used.coefficients.data() + groups.begin(g), next, stretch);
+  }
+}
+
+// All whole lines of [begin, end); returns where they end.
+std::size_t mix_stretches(const RowsView& rows, std::span<const double> coefficients, float* out,
+                          std::size_t begin, std::size_t end) {
+  static thread_local UsedRows used;
+  used.assign(rows, coefficients);
+  HWY_ALIGN double sums[kStretch];
+  const std::size_t lines_end = begin + (end - begin) / kLine * kLine;
+  if (used.rows.empty()) std::fill(out + begin, out + lines_end, 0.0f);
+  for (std::size_t j = begin; j < lines_end; j += kStretch) {
+    mix_stretch(used, {j, std::min(j + kStretch, lines_end), sums, out});
+  }
+  return lines_end;
+}
+
+// Many mixtures: a few lines of every row for all of them in turn, with the sums in registers.
 template <std::size_t kLines>
 HWY_INLINE void mix_lines(const RowsView& rows, std::span<const double> coefficients,
                           std::size_t offset, float* HWY_RESTRICT out) {
@@ -52,57 +158,6 @@ HWY_INLINE void mix_lines(const RowsView& rows, std::span<const double> coeffici
     }
   }
   for (std::size_t part = 0; part < kParts; ++part) store_clamped(sums[part], out + part * kLanes);
-}
-
-// The sums of many rows over kStretch coordinates, and how many rows are read at a time.
-constexpr std::size_t kStretch = 1024;
-constexpr std::size_t kRowsAtOnce = 8;
-
-// Adds kRows rows, in their order, to sums over `count` coordinates, a multiple of the lanes.
-template <std::size_t kRows>
-HWY_INLINE void add_rows(const float* const* rows, const double* factors, std::size_t offset,
-                         std::size_t count, double* HWY_RESTRICT sums) {
-  const D d;
-  const Half half;
-  for (std::size_t j = 0; j < count; j += hn::Lanes(d)) {
-    auto sum = hn::Load(d, sums + j);
-    for (std::size_t k = 0; k < kRows; ++k) {
-      const auto value = hn::PromoteTo(d, hn::LoadU(half, rows[k] + offset + j));
-      sum = hn::MulAdd(hn::Set(d, factors[k]), value, sum);
-    }
-    hn::Store(sum, d, sums + j);
-  }
-}
-
-std::size_t used_rows(std::span<const double> coefficients) {
-  return coefficients.size() - static_cast<std::size_t>(std::ranges::count(coefficients, 0.0));
-}
-
-// All whole stretches in [begin, end); returns where they end.
-std::size_t mix_stretches(const RowsView& rows, std::span<const double> coefficients, float* out,
-                          std::size_t begin, std::size_t end) {
-  const D d;
-  HWY_ALIGN double sums[kStretch];
-  std::size_t j = begin;
-  for (; j + kStretch <= end; j += kStretch) {
-    std::fill(std::begin(sums), std::end(sums), 0.0);
-    const float* used[kRowsAtOnce];
-    double factors[kRowsAtOnce];
-    std::size_t count = 0;
-    for (std::size_t k = 0; k < rows.row_count(); ++k) {
-      if (coefficients[k] == 0.0) continue;
-      used[count] = rows.pointer(k);
-      factors[count] = coefficients[k];
-      if (++count < kRowsAtOnce) continue;
-      add_rows<kRowsAtOnce>(used, factors, j, kStretch, sums);
-      count = 0;
-    }
-    for (std::size_t k = 0; k < count; ++k) add_rows<1>(used + k, factors + k, j, kStretch, sums);
-    for (std::size_t i = 0; i < kStretch; i += hn::Lanes(d)) {
-      store_clamped(hn::Load(d, sums + i), out + j + i);
-    }
-  }
-  return j;
 }
 
 // All whole runs of kLines cache lines in [begin, end); returns where they end.
@@ -128,13 +183,14 @@ float mix_one(const RowsView& rows, std::span<const double> coefficients, std::s
 
 void mix_range(const RowsView& rows, const MatrixView& coefficients, const MutableRowsView& out,
                std::size_t begin, std::size_t end) {
-  constexpr std::size_t kLongRun =
-      hn::MaxLanes(D()) == 8 ? 8 : 2;  // as many sums as registers hold
+  // As many sums as registers hold. While the hardware can follow that many rows of a table that no
+  // cache holds, a single line is best.
+  constexpr std::size_t kLongRun = hn::MaxLanes(D()) == 8 ? 8 : 2;
+  constexpr std::size_t kStreamsMax = 20, kCachedValuesMax = std::size_t{2} << 20;
   std::size_t j = begin;
-  if (out.row_count() == 1 && used_rows(coefficients.row(0)) > kStreamsMax) {
+  if (out.row_count() == 1) {
     j = mix_stretches(rows, coefficients.row(0), out.pointer(0), j, end);
-  }
-  if (rows.row_count() > kStreamsMax || rows.row_count() * rows.dim() <= kCachedValuesMax) {
+  } else if (rows.row_count() > kStreamsMax || rows.row_count() * rows.dim() <= kCachedValuesMax) {
     j = mix_runs<kLongRun>(rows, coefficients, out, j, end);
   }
   j = mix_runs<1>(rows, coefficients, out, j, end);

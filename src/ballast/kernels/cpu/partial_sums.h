@@ -17,8 +17,8 @@ template <typename Work>
 void sum_over_blocks(const Blocks& blocks, std::span<double> totals, std::size_t threads,
                      Work&& work) {
   static thread_local AlignedVector<double> scratch;
-  constexpr std::size_t kLine = kCacheLineBytes / sizeof(double);
-  const std::size_t stride = (totals.size() + kLine - 1) / kLine * kLine;
+  constexpr std::size_t kDoubles = kCacheLineBytes / sizeof(double);
+  const std::size_t stride = (totals.size() + kDoubles - 1) / kDoubles * kDoubles;
   scratch.assign(blocks.count() * stride, 0.0);
   double* partial = scratch.data();
   parallel_for(threads, blocks.count(),

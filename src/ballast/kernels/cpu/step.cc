@@ -1,39 +1,32 @@
 // The steps of optimizers: loops that vectorise by themselves, each with its check in the same
 // pass. Compiled with -ffp-contract=off, see base/target_clones.h.
 
-#include <limits>
-
 #include "ballast/base/target_clones.h"
 #include "ballast/kernels/cpu/each_block.h"
 #include "ballast/kernels/cpu/primitives.h"
+#include "ballast/kernels/finite.h"
 
 namespace ballast::kernels::cpu {
 namespace {
 
-// Comparisons with NaN are false, so the test asks for "not at most the largest".
-inline int is_bad(float value) noexcept {
-  const float magnitude = value < 0.0f ? -value : value;
-  return magnitude <= std::numeric_limits<float>::max() ? 0 : 1;
-}
-
 BALLAST_CLONES bool descend_range(const float* w, const float* direction, double rate,
                                   float* __restrict next, std::size_t count) {
-  int bad = 0;
+  FiniteCheck<float> check;
   for (std::size_t j = 0; j < count; ++j) {
     next[j] = static_cast<float>(w[j] - rate * direction[j]);
-    bad |= is_bad(next[j]);
+    check.see(next[j]);
   }
-  return bad == 0;
+  return check.holds();
 }
 
 BALLAST_CLONES bool average_range(const float* newest, const float* before, double share,
                                   float* __restrict next, std::size_t count) {
-  int bad = 0;
+  FiniteCheck<float> check;
   for (std::size_t j = 0; j < count; ++j) {
     next[j] = static_cast<float>(share * newest[j] + (1.0 - share) * before[j]);
-    bad |= is_bad(next[j]);
+    check.see(next[j]);
   }
-  return bad == 0;
+  return check.holds();
 }
 
 // The same vectors as host::StepVectors, from one block on.
@@ -46,15 +39,16 @@ struct StepRange {
 BALLAST_CLONES bool step_range(const StepRange& range, double rate, double share) {
   float* __restrict next_w = range.next_w;
   float* __restrict next_x = range.next_x;
-  int bad = 0;
+  FiniteCheck<float> check;
   for (std::size_t j = 0; j < range.count; ++j) {
     const auto moved = static_cast<float>(range.w[j] - rate * range.direction[j]);
     const auto averaged = static_cast<float>(share * moved + (1.0 - share) * range.x[j]);
-    bad |= is_bad(moved) | is_bad(averaged);
+    check.see(moved);
+    check.see(averaged);
     next_w[j] = moved;
     next_x[j] = averaged;
   }
-  return bad == 0;
+  return check.holds();
 }
 
 }  // namespace

@@ -235,6 +235,7 @@ void RowTable::refresh_products() {
       for (std::size_t j = 0; j < m; ++j) products_[j * m + i] = row[j];
     }
   }
+  if (stale > 0) centred_for_.clear();
   for (const std::size_t row : filled_) slots_[row].has_products = true;
 }
 
@@ -242,8 +243,12 @@ Gram RowTable::gram(const kernels::Weights& weights) {
   const std::size_t m = filled_.size();
   refresh_products();
   const Gram gram(products_, m);
+  if (std::ranges::equal(weights.units(), centred_for_)) return gram;  // a meta rule asks again
   const std::span<double> scratch = workspace_.take<double>(3 * m);
-  if (gram.is_surely_well_centred(weights, scratch)) return gram;
+  if (gram.is_surely_well_centred(weights, scratch)) {
+    centred_for_.assign(weights.units().begin(), weights.units().end());
+    return gram;
+  }
   const Gram::Core core = gram.core(weights, scratch);
   if (!gram.is_well_centred(core, weights, scratch)) {
     auto centre = backend_->make_vector(dim_);

@@ -33,10 +33,14 @@ BALLAST_CLONES void distances_from(const double* products, const double* squared
   }
 }
 
-BALLAST_CLONES std::uint64_t sum_below(const double* values, const std::uint64_t* units,
-                                       double bound, std::size_t size) {
+BALLAST_CLONES std::uint64_t sum_near(const double* products, const double* squared_norms,
+                                      double squared_norm, const std::uint64_t* units, double bound,
+                                      std::size_t size) {
   std::uint64_t sum = 0;
-  for (std::size_t j = 0; j < size; ++j) sum += values[j] < bound ? units[j] : 0;
+  for (std::size_t j = 0; j < size; ++j) {
+    const double squared = squared_norm + squared_norms[j] - 2.0 * products[j];
+    sum += (squared > 0.0 ? squared : 0.0) < bound ? units[j] : 0;
+  }
   return sum;
 }
 
@@ -73,9 +77,11 @@ void distances_from_row(std::span<const double> products, std::span<const double
                  distances.data());
 }
 
-std::uint64_t weight_below(std::span<const double> values, std::span<const std::uint64_t> units,
-                           double bound) noexcept {
-  return sum_below(values.data(), units.data(), bound, values.size());
+std::uint64_t weight_near_row(std::span<const double> products,
+                              std::span<const double> squared_norms, std::size_t row,
+                              std::span<const std::uint64_t> units, double bound) noexcept {
+  return sum_near(products.data(), squared_norms.data(), squared_norms[row], units.data(), bound,
+                  units.size());
 }
 
 void add_gains_at_rows(const SeenRow& row, std::span<const double> squared_norms,

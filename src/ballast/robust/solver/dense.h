@@ -18,9 +18,10 @@ void multiply_symmetric(std::span<const double> matrix, std::span<const double> 
 void distances_from_row(std::span<const double> products, std::span<const double> squared_norms,
                         std::size_t row, std::span<double> distances) noexcept;
 
-// The sum of the units where the value is below the bound.
-std::uint64_t weight_below(std::span<const double> values, std::span<const std::uint64_t> units,
-                           double bound) noexcept;
+// The sum of the units of those whose squared distance from the row is below the bound.
+std::uint64_t weight_near_row(std::span<const double> products,
+                              std::span<const double> squared_norms, std::size_t row,
+                              std::span<const std::uint64_t> units, double bound) noexcept;
 
 // One row's part in the objective of the geometric median as seen from every row, less that at the
 // centre: adds share * (|x - x_k| - |x - centre|) to objectives[k].

@@ -58,13 +58,14 @@ TEST(Dense, MeasuresDistancesAndWeightsAsThePlainLoop) {
       units[i] = rng.below(std::uint64_t{1} << 40);
     }
     const std::size_t row = n / 2;
-    distances_from_row(std::span(matrix).subspan(row * n, n), norms, row, distances);
+    const auto products = std::span(matrix).subspan(row * n, n);
+    distances_from_row(products, norms, row, distances);
     std::uint64_t below = 0;
     for (std::size_t j = 0; j < n; ++j) {
       EXPECT_EQ(distances[j], gram.squared_distance(row, j));
       if (distances[j] < distances[0]) below += units[j];
     }
-    EXPECT_EQ(weight_below(distances, units, distances[0]), below);
+    EXPECT_EQ(weight_near_row(products, norms, row, units, distances[0]), below);
   }
 }
 

@@ -77,11 +77,11 @@ Gram::Core Gram::core(const kernels::Weights& weights, std::span<double> scratch
   for (std::size_t i = 0; i < row_count_; ++i) norms[i] = product(i, i);
   Core best{0, std::numeric_limits<double>::infinity()};
   for (std::size_t i = 0; i < row_count_; ++i) {
-    distances_from_row(row(i), norms, i, distances);
-    if (i > 0 &&
-        2 * weight_below(distances, weights.units(), best.squared_radius) < weights.total()) {
+    if (i > 0 && 2 * weight_near_row(row(i), norms, i, weights.units(), best.squared_radius) <
+                     weights.total()) {
       continue;
     }
+    distances_from_row(row(i), norms, i, distances);
     best = {i, weighted_median(distances, weights, scratch.subspan(2 * row_count_))};
   }
   if (2 * weights.units()[best.row] >= weights.total()) {
@@ -101,16 +101,14 @@ bool Gram::is_surely_well_centred(const kernels::Weights& weights,
                                   std::span<double> scratch) const noexcept {
   constexpr double kSquaredRatio = 4.01;
   const std::span<double> norms = scratch.first(row_count_);
-  const std::span<double> distances = scratch.subspan(row_count_, row_count_);
   for (std::size_t i = 0; i < row_count_; ++i) norms[i] = product(i, i);
-  const double norm = weighted_median(norms, weights, distances);
+  const double norm = weighted_median(norms, weights, scratch.subspan(row_count_));
   const double bound = kSquaredRatio * kRadiusRatioMin * norm;
   std::uint64_t seen = 0;
   for (std::size_t left = row_count_; 2 * seen <= weights.total(); --left) {
     const std::size_t i = left - 1;
-    distances_from_row(row(i), norms, i, distances);
     const std::uint64_t own = weights.units()[i];
-    const std::uint64_t near = weight_below(distances, weights.units(), bound);
+    const std::uint64_t near = weight_near_row(row(i), norms, i, weights.units(), bound);
     if (2 * std::max(own, near) >= weights.total()) return false;
     seen += own;
   }
