@@ -1,15 +1,12 @@
 #include "apps/ballast/bench_serve.h"
 
-#include <cstdlib>
-#include <filesystem>
-#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "apps/ballast/bench_certificates.h"
 #include "apps/ballast/bench_measurement.h"
 #include "apps/ballast/service_flags.h"
-#include "ballast/identity/certificate_authority.h"
 #include "ballast/kernels/backend.h"
 #include "ballast/robust/registry.h"
 #include "ballast/server/table_method.h"
@@ -20,47 +17,10 @@
 namespace ballast::apps {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::uint64_t kSchema = 1;
 
-// An authority in a folder of its own, for as long as the measurement lasts.
-class Certificates {
- public:
-  static Result<Certificates> make(std::size_t workers) {
-    std::string folder = (fs::temp_directory_path() / "ballast-bench-XXXXXX").string();
-    if (mkdtemp(folder.data()) == nullptr) return io_error("cannot make a folder for certificates");
-    Certificates made(folder);
-    const auto now = wall_clock();
-    BALLAST_TRY(auto authority, identity::CertificateAuthority::init(made.path(), {}, now));
-    BALLAST_TRY_STATUS(authority.issue(
-        {.name = "main", .kind = identity::Kind::kServer, .hosts = {"127.0.0.1"}}, now));
-    for (const std::string& name : service::default_names(workers)) {
-      BALLAST_TRY_STATUS(authority.issue({.name = name}, now));
-    }
-    return made;
-  }
-
-  explicit Certificates(std::string folder) : folder_(std::move(folder)) {}
-  Certificates(Certificates&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
-  ~Certificates() {
-    std::error_code ignored;
-    if (!folder_.empty()) fs::remove_all(folder_, ignored);
-  }
-
-  fs::path path() const { return fs::path(folder_) / "ca"; }
-  transport::TlsFiles of(const std::string& name) const {
-    return {.authority = path() / "ca.crt",
-            .certificate = path() / (name + ".crt"),
-            .key = path() / (name + ".key")};
-  }
-
- private:
-  std::string folder_;
-};
-
-Result<transport::NetworkServer> start_server(const ServeBenchOptions& options,
-                                              const std::optional<Certificates>& certificates) {
+Result<transport::NetworkServer> start_server(
+    const ServeBenchOptions& options, const std::optional<BenchCertificates>& certificates) {
   BALLAST_TRY(auto rule, robust::parse_rule(options.rule));
   BALLAST_TRY(auto optimizer,
               optim::make_sgd_server<float>({.eta = 1e-3}, std::vector<float>(options.dim)));
@@ -73,7 +33,7 @@ Result<transport::NetworkServer> start_server(const ServeBenchOptions& options,
                                {.method = std::move(method), .optimizer = std::move(optimizer)}));
   transport::NetworkServerOptions network{.run = "bench", .schema_hash = kSchema};
   if (certificates) {
-    network.tls = certificates->of("main");
+    network.tls = certificates->of(BenchCertificates::kServer);
     BALLAST_TRY(network.identify,
                 service::make_identify(certificates->path() / "denied", wall_clock));
   }
@@ -100,9 +60,9 @@ Status keep_pushing(const ServeBenchOptions& options, transport::ClientOptions c
 }  // namespace
 
 Result<ServeBenchResult> bench_serving(const ServeBenchOptions& options) {
-  std::optional<Certificates> certificates;
+  std::optional<BenchCertificates> certificates;
   if (options.has_tls) {
-    BALLAST_TRY(auto made, Certificates::make(options.workers));
+    BALLAST_TRY(auto made, BenchCertificates::make(options.workers));
     certificates.emplace(std::move(made));
   }
   BALLAST_TRY(auto server, start_server(options, certificates));

@@ -25,8 +25,8 @@ struct ServeBenchResult {
 // Workers that compute nothing: each sends the next update as soon as it has its model.
 Result<ServeBenchResult> bench_serving(const ServeBenchOptions& options);
 
-// The same turns over plain sockets: whoever connects sends dim floats into a buffer and gets as
-// many back. Nothing is checked, aggregated or encrypted.
-Result<ServeBenchResult> bench_plain_tcp(const ServeBenchOptions& options);
+// The same turns over plain sockets, or over OpenSSL's on top of them: whoever connects sends dim
+// floats into a buffer and gets as many back. Nothing is checked or aggregated.
+Result<ServeBenchResult> bench_plain_copy(const ServeBenchOptions& options);
 
 }  // namespace ballast::apps

@@ -1,58 +1,28 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <span>
+#include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "apps/ballast/bench_certificates.h"
+#include "apps/ballast/bench_link.h"
 #include "apps/ballast/bench_measurement.h"
 #include "apps/ballast/bench_serve.h"
+#include "ballast/service/plan.h"
 #include "ballast/transport/endpoint.h"
 
 namespace ballast::apps {
 namespace {
 
-class Socket {
- public:
-  explicit Socket(int descriptor) : descriptor_(descriptor) {}
-  ~Socket() { ::close(descriptor_); }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-
-  int descriptor() const { return descriptor_; }
-  void hang_up() const { shutdown(descriptor_, SHUT_RDWR); }
-
-  bool send_all(std::span<const float> values) const {
-    return move_all(std::as_bytes(values).size(), [&](std::size_t done, std::size_t left) {
-      return send(descriptor_, std::as_bytes(values).data() + done, left, MSG_NOSIGNAL);
-    });
-  }
-  bool receive_all(std::span<float> values) const {
-    return move_all(values.size_bytes(), [&](std::size_t done, std::size_t left) {
-      return recv(descriptor_, std::as_writable_bytes(values).data() + done, left, 0);
-    });
-  }
-
- private:
-  template <typename Move>
-  static bool move_all(std::size_t size, Move move) {
-    for (std::size_t done = 0; done < size;) {
-      const ssize_t count = move(done, size - done);
-      if (count <= 0) return false;
-      done += static_cast<std::size_t>(count);
-    }
-    return true;
-  }
-
-  int descriptor_;
-};
-
 // Answers every connection on a thread of its own.
 class PlainServer {
  public:
-  explicit PlainServer(std::size_t dim) : dim_(dim), listener_(socket(AF_INET, SOCK_STREAM, 0)) {}
+  PlainServer(std::size_t dim, LinkMaker maker)
+      : dim_(dim), maker_(std::move(maker)), listener_(socket(AF_INET, SOCK_STREAM, 0)) {}
 
   Result<std::uint16_t> start(std::size_t connections) {
     sockaddr_in address{};
@@ -77,16 +47,21 @@ class PlainServer {
  private:
   void answer() {
     const Socket peer(accept(listener_.descriptor(), nullptr, nullptr));
+    const auto link = maker_.link(peer);
+    if (!link) return;
     std::vector<float> values(dim_);
-    while (peer.receive_all(values) && peer.send_all(values)) continue;
+    while (link->receive_all(values) && link->send_all(values)) continue;
   }
 
   std::size_t dim_;
+  LinkMaker maker_;
   Socket listener_;
   std::vector<std::thread> threads_;
 };
 
-Status keep_copying(std::size_t dim, std::uint16_t port, Floor& floor) {
+Status keep_copying(std::size_t dim, std::uint16_t port,
+                    const std::optional<transport::TlsFiles>& files, Floor& floor) {
+  BALLAST_TRY(const auto maker, LinkMaker::make(End::kWorker, files));
   BALLAST_TRY(const auto address,
               transport::resolve({.host = "127.0.0.1", .port = std::to_string(port)}));
   const Socket peer(socket(AF_INET, SOCK_STREAM, 0));
@@ -94,10 +69,12 @@ Status keep_copying(std::size_t dim, std::uint16_t port, Floor& floor) {
               address.size) != 0) {
     return io_error("cannot connect on loopback");
   }
+  const auto link = maker.link(peer);
+  if (!link) return io_error("the two ends of a connection cannot agree on TLS");
   const std::vector<float> update(dim, 1e-3f);
   std::vector<float> model(dim);
   for (bool is_first = true; !floor.stop; is_first = false) {
-    if (!peer.send_all(update) || !peer.receive_all(model)) return io_error("a connection broke");
+    if (!link->send_all(update) || !link->receive_all(model)) return io_error("a connection broke");
     floor.note_update(is_first);
   }
   return {};
@@ -105,11 +82,23 @@ Status keep_copying(std::size_t dim, std::uint16_t port, Floor& floor) {
 
 }  // namespace
 
-Result<ServeBenchResult> bench_plain_tcp(const ServeBenchOptions& options) {
-  PlainServer server(options.dim);
+Result<ServeBenchResult> bench_plain_copy(const ServeBenchOptions& options) {
+  std::optional<BenchCertificates> certificates;
+  if (options.has_tls) {
+    BALLAST_TRY(auto made, BenchCertificates::make(options.workers));
+    certificates.emplace(std::move(made));
+  }
+  const auto files_of = [&](const std::string& name) -> std::optional<transport::TlsFiles> {
+    if (!certificates) return std::nullopt;
+    return certificates->of(name);
+  };
+  BALLAST_TRY(auto maker, LinkMaker::make(End::kServer, files_of(BenchCertificates::kServer)));
+  PlainServer server(options.dim, std::move(maker));
   BALLAST_TRY(const std::uint16_t port, server.start(options.workers));
-  Measurement measurement(
-      options, [&](std::size_t, Floor& floor) { return keep_copying(options.dim, port, floor); });
+  const std::vector<std::string> names = service::default_names(options.workers);
+  Measurement measurement(options, [&](std::size_t worker, Floor& floor) {
+    return keep_copying(options.dim, port, files_of(names[worker]), floor);
+  });
   return measurement.run([&] { server.stop(); });
 }
 
