@@ -59,11 +59,11 @@ class PlainServer {
   std::vector<std::thread> threads_;
 };
 
-Status keep_copying(std::size_t dim, std::uint16_t port,
-                    const std::optional<transport::TlsFiles>& files, Floor& floor) {
+Status keep_copying(std::size_t dim, const std::optional<transport::TlsFiles>& files,
+                    Floor& floor) {
   BALLAST_TRY(const auto maker, LinkMaker::make(End::kWorker, files));
   BALLAST_TRY(const auto address,
-              transport::resolve({.host = "127.0.0.1", .port = std::to_string(port)}));
+              transport::resolve({.host = "127.0.0.1", .port = std::to_string(floor.port)}));
   const Socket peer(socket(AF_INET, SOCK_STREAM, 0));
   if (connect(peer.descriptor(), reinterpret_cast<const sockaddr*>(&address.storage),
               address.size) != 0) {
@@ -92,14 +92,19 @@ Result<ServeBenchResult> bench_plain_copy(const ServeBenchOptions& options) {
     if (!certificates) return std::nullopt;
     return certificates->of(name);
   };
-  BALLAST_TRY(auto maker, LinkMaker::make(End::kServer, files_of(BenchCertificates::kServer)));
-  PlainServer server(options.dim, std::move(maker));
-  BALLAST_TRY(const std::uint16_t port, server.start(options.workers));
+  const auto serve = [&](Floor& floor) -> Status {
+    BALLAST_TRY(auto maker, LinkMaker::make(End::kServer, files_of(BenchCertificates::kServer)));
+    PlainServer server(options.dim, std::move(maker));
+    BALLAST_TRY(floor.port, server.start(options.workers));
+    wait_for_stop(floor);
+    server.stop();
+    return {};
+  };
   const std::vector<std::string> names = service::default_names(options.workers);
-  Measurement measurement(options, [&](std::size_t worker, Floor& floor) {
-    return keep_copying(options.dim, port, files_of(names[worker]), floor);
-  });
-  return measurement.run([&] { server.stop(); });
+  const auto work = [&](std::size_t worker, Floor& floor) {
+    return keep_copying(options.dim, files_of(names[worker]), floor);
+  };
+  return Measurement(options, serve, work).run();
 }
 
 }  // namespace ballast::apps

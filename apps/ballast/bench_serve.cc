@@ -65,15 +65,21 @@ Result<ServeBenchResult> bench_serving(const ServeBenchOptions& options) {
     BALLAST_TRY(auto made, BenchCertificates::make(options.workers));
     certificates.emplace(std::move(made));
   }
-  BALLAST_TRY(auto server, start_server(options, certificates));
-  const std::string address = "127.0.0.1:" + std::to_string(server.port());
+  const auto serve = [&](Floor& floor) -> Status {
+    BALLAST_TRY(auto server, start_server(options, certificates));
+    floor.port = server.port();
+    wait_for_stop(floor);
+    server.stop();  // so that workers that wait for an answer return
+    return {};
+  };
   const std::vector<std::string> names = service::default_names(options.workers);
-  Measurement measurement(options, [&](std::size_t worker, Floor& floor) {
-    transport::ClientOptions client{.server = address, .name = names[worker]};
+  const auto work = [&](std::size_t worker, Floor& floor) -> Status {
+    transport::ClientOptions client{.server = "127.0.0.1:" + std::to_string(floor.port),
+                                    .name = names[worker]};
     if (certificates) client.tls = certificates->of(names[worker]);
     return keep_pushing(options, std::move(client), floor);
-  });
-  return measurement.run([&] { server.stop(); });
+  };
+  return Measurement(options, serve, work).run();
 }
 
 }  // namespace ballast::apps

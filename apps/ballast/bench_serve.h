@@ -19,7 +19,8 @@ struct ServeBenchOptions {
 
 struct ServeBenchResult {
   double updates_per_second = 0.0;
-  double bytes_per_second = 0.0;  // of values, both ways
+  double bytes_per_second = 0.0;           // of values, both ways
+  double server_seconds_per_update = 0.0;  // of processor time, on all cores together
 };
 
 // Workers that compute nothing: each sends the next update as soon as it has its model.
