@@ -17,26 +17,12 @@ static_assert(std::endian::native == std::endian::little);
 
 namespace {
 
-// Small enough to be in the first-level cache when it is read for the second time.
-constexpr std::size_t kStrideBytes = 12 * 1024;
-
-// Copies a piece and returns the checksum of it and of all before it.
-std::uint32_t copy_summed(std::span<const std::byte> piece, std::uint32_t before, std::byte* out) {
-  while (!piece.empty()) {
-    const auto stride = piece.first(std::min(piece.size(), kStrideBytes));
-    before = crc32c(stride, before);
-    out = std::ranges::copy(stride, out).out;
-    piece = piece.subspan(stride.size());
-  }
-  return before;
-}
-
 // Copies a chunk and returns its checksum. Requires: as many bytes as the chunk has.
 std::uint32_t copy_summed(const Chunk& chunk, std::byte* out) {
-  std::uint32_t checksum = copy_summed(chunk.bytes, 0, out);
+  std::uint32_t checksum = crc32c_copy(chunk.bytes, out);
   out += chunk.bytes.size();
   for (const auto piece : chunk.rest) {
-    checksum = copy_summed(piece, checksum, out);
+    checksum = crc32c_copy(piece, out, checksum);
     out += piece.size();
   }
   return checksum;
