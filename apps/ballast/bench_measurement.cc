@@ -20,6 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPoll{1};
+constexpr std::chrono::milliseconds kStopPoll{20};  // of processes that are being measured
 constexpr std::chrono::seconds kStartMax{60};
 constexpr std::chrono::seconds kEndMax{10};
 
@@ -125,7 +126,7 @@ void Floor::fail(std::string_view why) {
 }
 
 void wait_for_stop(const Floor& floor) {
-  while (!floor.stop) std::this_thread::sleep_for(kPoll);
+  while (!floor.stop) std::this_thread::sleep_for(kStopPoll);
 }
 
 Result<ServeBenchResult> Measurement::run() {

@@ -210,7 +210,8 @@ void Session::close(Close why) {
 void Session::write_next() {
   if (fill_outgoing()) {
     is_writing_ = true;
-    StartWrite(&outgoing_, write_options(outgoing_chunk_bytes_ > 0 && !outbox_.chunks.is_done()));
+    const bool has_followers = outbox_.assignment || !outbox_.chunks.is_done();
+    StartWrite(&outgoing_, write_options(has_followers && has_written_));
   } else if (outbox_.has_come_back) {
     finish(grpc::Status::OK);
   } else if (phase_ == Phase::kSending) {
@@ -270,6 +271,7 @@ void Session::OnWriteDone(bool ok) {
   const Reaction reaction(begun_, over_);
   const std::lock_guard lock(mutex_);
   is_writing_ = false;
+  has_written_ = true;
   outgoing_.Clear();
   phase_bytes_ += outgoing_chunk_bytes_;
   if (end_) {

@@ -132,8 +132,9 @@ void Stream::say_good_bye() {
   }
 }
 
-Attempt<void> Stream::write(const v1::WorkerMessage& message, std::chrono::milliseconds wait_max) {
-  return write(frame_of(message), false, wait_max);
+Attempt<void> Stream::write(const v1::WorkerMessage& message, bool has_followers,
+                            std::chrono::milliseconds wait_max) {
+  return write(frame_of(message), has_followers, wait_max);
 }
 
 // Copied, because gRPC may hold on to the bytes for longer than the caller's call lasts.
