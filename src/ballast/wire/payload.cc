@@ -40,20 +40,39 @@ PayloadWriter::PayloadWriter(std::span<const float> values, std::span<const floa
                              Encoding encoding)
     : values_(values), statistics_(statistics), encoding_(encoding) {}
 
-Chunk PayloadWriter::next() {
-  BALLAST_CHECK(!is_done(), "no chunk is left");
+std::size_t PayloadWriter::next_count() const noexcept {
   const std::size_t left = values_.size() + statistics_.size() - written_;
-  const std::span<const float> piece =
-      gather(std::min(left, kChunkBytesMax / value_bytes(encoding_)));
-  std::span<const std::byte> bytes = std::as_bytes(piece);
-  if (encoding_ == Encoding::kBfloat16) {
-    halves_.resize(piece.size());
-    to_bfloat16(piece, halves_);
-    bytes = std::as_bytes(std::span(halves_));
-  }
-  const Chunk chunk{.offset = written_, .checksum = crc32c(bytes), .bytes = bytes};
-  written_ += piece.size();
+  return std::min(left, kChunkBytesMax / value_bytes(encoding_));
+}
+
+std::size_t PayloadWriter::next_size() const noexcept {
+  return next_count() * value_bytes(encoding_);
+}
+
+// Where they lie, encoded.
+std::span<const std::byte> PayloadWriter::next_bytes() {
+  BALLAST_CHECK(!is_done(), "no chunk is left");
+  const std::span<const float> piece = gather(next_count());
+  if (encoding_ == Encoding::kFloat32) return std::as_bytes(piece);
+  halves_.resize(piece.size());
+  to_bfloat16(piece, halves_);
+  return std::as_bytes(std::span(halves_));
+}
+
+Chunk PayloadWriter::chunk_of(std::span<const std::byte> bytes, std::uint32_t checksum) {
+  const Chunk chunk{.offset = written_, .checksum = checksum, .bytes = bytes};
+  written_ += bytes.size() / value_bytes(encoding_);
   return chunk;
+}
+
+Chunk PayloadWriter::next() {
+  const std::span<const std::byte> bytes = next_bytes();
+  return chunk_of(bytes, crc32c(bytes));
+}
+
+Chunk PayloadWriter::next(std::byte* memory) {
+  const std::span<const std::byte> bytes = next_bytes();
+  return chunk_of({memory, bytes.size()}, crc32c_copy(bytes, memory));
 }
 
 std::span<const float> PayloadWriter::gather(std::size_t count) {

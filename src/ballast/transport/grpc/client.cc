@@ -179,8 +179,7 @@ class Client::Body {
     BALLAST_TRY_STATUS(stream_->write(message, true, options_.transfer_max));
     wire::PayloadWriter chunks(values, statistics, options_.update_encoding);
     while (!chunks.is_done()) {
-      const wire::Chunk chunk = chunks.next();
-      BALLAST_TRY_STATUS(stream_->write(chunk, !chunks.is_done(), options_.transfer_max));
+      BALLAST_TRY_STATUS(stream_->write_next(chunks, options_.transfer_max));
     }
     return {};
   }

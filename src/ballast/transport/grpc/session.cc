@@ -244,12 +244,12 @@ bool Session::fill_outgoing() {
   return true;
 }
 
-// Floats go out from where the model lies; other encodings from memory that the next chunk reuses.
+// Floats go out from where the model lies; other encodings from memory of the message.
 void Session::fill_chunk() {
-  const wire::Chunk chunk = outbox_.chunks.next();
-  const bool is_in_place = model_encoding_ == wire::Encoding::kFloat32;
-  outgoing_ = frame_of(chunk, is_in_place ? outbox_.model : nullptr);
-  outgoing_chunk_bytes_ = chunk.size();
+  outgoing_chunk_bytes_ = outbox_.chunks.next_size();
+  outgoing_ = model_encoding_ == wire::Encoding::kFloat32
+                  ? frame_of(outbox_.chunks.next(), outbox_.model)
+                  : frame_of_next(outbox_.chunks);
 }
 
 v1::ModelHeader Session::header_of(const server::Assignment& assignment) const {
