@@ -7,6 +7,7 @@
 #include "apps/ballast/bench_certificates.h"
 #include "apps/ballast/bench_measurement.h"
 #include "apps/ballast/service_flags.h"
+#include "ballast/base/parallel.h"
 #include "ballast/kernels/backend.h"
 #include "ballast/robust/registry.h"
 #include "ballast/server/table_method.h"
@@ -22,11 +23,13 @@ constexpr std::uint64_t kSchema = 1;
 Result<transport::NetworkServer> start_server(
     const ServeBenchOptions& options, const std::optional<BenchCertificates>& certificates) {
   BALLAST_TRY(auto rule, robust::parse_rule(options.rule));
-  BALLAST_TRY(auto optimizer,
-              optim::make_sgd_server<float>({.eta = 1e-3}, std::vector<float>(options.dim)));
+  const std::shared_ptr<const kernels::Backend> backend =
+      kernels::make_cpu_backend(options.threads == 0 ? hardware_threads() : options.threads);
+  BALLAST_TRY(auto optimizer, optim::make_sgd_server<float>({.eta = 1e-3, .backend = backend},
+                                                            std::vector<float>(options.dim)));
   BALLAST_TRY(auto method,
               server::make_table_method({.worker_count = options.workers, .dim = options.dim},
-                                        std::move(rule), kernels::make_cpu_backend(1)));
+                                        std::move(rule), backend));
   BALLAST_TRY(auto server, server::ParameterServer::make(
                                {.worker_count = options.workers,
                                 .admission = {.names = service::default_names(options.workers)}},

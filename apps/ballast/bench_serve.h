@@ -14,7 +14,8 @@ struct ServeBenchOptions {
   std::size_t workers = 1;
   std::string rule = "mean";
   bool has_tls = false;
-  double seconds = 2.0;  // of measuring, after every worker has sent its first update
+  std::size_t threads = 0;  // on which the server aggregates; 0: all there are
+  double seconds = 2.0;     // of measuring, after every worker has sent its first update
 };
 
 struct ServeBenchResult {

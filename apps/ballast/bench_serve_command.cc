@@ -22,6 +22,7 @@ struct Setting {
 struct Flags {
   Setting own{.dim = 0, .workers = 4, .rule = "mean"};  // dim 0: the settings below
   double seconds = 2.0;
+  std::size_t threads = 0;
   bool as_json = false;
 };
 
@@ -70,6 +71,7 @@ Status run_bench_serve(const Flags& flags) {
     ServeBenchOptions options{.dim = setting.dim,
                               .workers = setting.workers,
                               .rule = setting.rule,
+                              .threads = flags.threads,
                               .seconds = flags.seconds};
     for (const bool has_tls : {false, true}) {
       options.has_tls = has_tls;
@@ -94,6 +96,8 @@ void add_bench_serve_command(CLI::App& bench, Action& action) {
       ->capture_default_str();
   command->add_option("--seconds", flags->seconds, "Of each measurement")
       ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  command->add_option("--threads", flags->threads, "On which the server aggregates; 0: all")
       ->capture_default_str();
   command->add_flag("--json", flags->as_json, "One JSON object per line");
   command->footer(
