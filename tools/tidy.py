@@ -37,6 +37,7 @@ THIRD_PARTY = {
     "grpc": ("grpc/", "grpcpp/"),
     "gtest": ("gtest/", "gmock/"),
     "hwy": ("hwy/",),
+    "intrinsics": ("immintrin.h",),
     "nanobind": ("nanobind/",),
     "nlohmann-json": ("nlohmann/",),
     "openssl": ("openssl/",),

@@ -1,15 +1,13 @@
 #include "apps/ballast/bench_serve.h"
 
-#include <cstdlib>
-#include <filesystem>
-#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "apps/ballast/bench_certificates.h"
 #include "apps/ballast/bench_measurement.h"
 #include "apps/ballast/service_flags.h"
-#include "ballast/identity/certificate_authority.h"
+#include "ballast/base/parallel.h"
 #include "ballast/kernels/backend.h"
 #include "ballast/robust/registry.h"
 #include "ballast/server/table_method.h"
@@ -20,60 +18,25 @@
 namespace ballast::apps {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::uint64_t kSchema = 1;
 
-// An authority in a folder of its own, for as long as the measurement lasts.
-class Certificates {
- public:
-  static Result<Certificates> make(std::size_t workers) {
-    std::string folder = (fs::temp_directory_path() / "ballast-bench-XXXXXX").string();
-    if (mkdtemp(folder.data()) == nullptr) return io_error("cannot make a folder for certificates");
-    Certificates made(folder);
-    const auto now = wall_clock();
-    BALLAST_TRY(auto authority, identity::CertificateAuthority::init(made.path(), {}, now));
-    BALLAST_TRY_STATUS(authority.issue(
-        {.name = "main", .kind = identity::Kind::kServer, .hosts = {"127.0.0.1"}}, now));
-    for (const std::string& name : service::default_names(workers)) {
-      BALLAST_TRY_STATUS(authority.issue({.name = name}, now));
-    }
-    return made;
-  }
-
-  explicit Certificates(std::string folder) : folder_(std::move(folder)) {}
-  Certificates(Certificates&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
-  ~Certificates() {
-    std::error_code ignored;
-    if (!folder_.empty()) fs::remove_all(folder_, ignored);
-  }
-
-  fs::path path() const { return fs::path(folder_) / "ca"; }
-  transport::TlsFiles of(const std::string& name) const {
-    return {.authority = path() / "ca.crt",
-            .certificate = path() / (name + ".crt"),
-            .key = path() / (name + ".key")};
-  }
-
- private:
-  std::string folder_;
-};
-
-Result<transport::NetworkServer> start_server(const ServeBenchOptions& options,
-                                              const std::optional<Certificates>& certificates) {
+Result<transport::NetworkServer> start_server(
+    const ServeBenchOptions& options, const std::optional<BenchCertificates>& certificates) {
   BALLAST_TRY(auto rule, robust::parse_rule(options.rule));
-  BALLAST_TRY(auto optimizer,
-              optim::make_sgd_server<float>({.eta = 1e-3}, std::vector<float>(options.dim)));
+  const std::shared_ptr<const kernels::Backend> backend =
+      kernels::make_cpu_backend(options.threads == 0 ? hardware_threads() : options.threads);
+  BALLAST_TRY(auto optimizer, optim::make_sgd_server<float>({.eta = 1e-3, .backend = backend},
+                                                            std::vector<float>(options.dim)));
   BALLAST_TRY(auto method,
               server::make_table_method({.worker_count = options.workers, .dim = options.dim},
-                                        std::move(rule), kernels::make_cpu_backend(1)));
+                                        std::move(rule), backend));
   BALLAST_TRY(auto server, server::ParameterServer::make(
                                {.worker_count = options.workers,
                                 .admission = {.names = service::default_names(options.workers)}},
                                {.method = std::move(method), .optimizer = std::move(optimizer)}));
   transport::NetworkServerOptions network{.run = "bench", .schema_hash = kSchema};
   if (certificates) {
-    network.tls = certificates->of("main");
+    network.tls = certificates->of(BenchCertificates::kServer);
     BALLAST_TRY(network.identify,
                 service::make_identify(certificates->path() / "denied", wall_clock));
   }
@@ -100,20 +63,26 @@ Status keep_pushing(const ServeBenchOptions& options, transport::ClientOptions c
 }  // namespace
 
 Result<ServeBenchResult> bench_serving(const ServeBenchOptions& options) {
-  std::optional<Certificates> certificates;
+  std::optional<BenchCertificates> certificates;
   if (options.has_tls) {
-    BALLAST_TRY(auto made, Certificates::make(options.workers));
+    BALLAST_TRY(auto made, BenchCertificates::make(options.workers));
     certificates.emplace(std::move(made));
   }
-  BALLAST_TRY(auto server, start_server(options, certificates));
-  const std::string address = "127.0.0.1:" + std::to_string(server.port());
+  const auto serve = [&](Floor& floor) -> Status {
+    BALLAST_TRY(auto server, start_server(options, certificates));
+    floor.port = server.port();
+    wait_for_stop(floor);
+    server.stop();  // so that workers that wait for an answer return
+    return {};
+  };
   const std::vector<std::string> names = service::default_names(options.workers);
-  Measurement measurement(options, [&](std::size_t worker, Floor& floor) {
-    transport::ClientOptions client{.server = address, .name = names[worker]};
+  const auto work = [&](std::size_t worker, Floor& floor) -> Status {
+    transport::ClientOptions client{.server = "127.0.0.1:" + std::to_string(floor.port),
+                                    .name = names[worker]};
     if (certificates) client.tls = certificates->of(names[worker]);
     return keep_pushing(options, std::move(client), floor);
-  });
-  return measurement.run([&] { server.stop(); });
+  };
+  return Measurement(options, serve, work).run();
 }
 
 }  // namespace ballast::apps

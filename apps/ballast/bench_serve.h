@@ -14,19 +14,21 @@ struct ServeBenchOptions {
   std::size_t workers = 1;
   std::string rule = "mean";
   bool has_tls = false;
-  double seconds = 2.0;  // of measuring, after every worker has sent its first update
+  std::size_t threads = 0;  // on which the server aggregates; 0: all there are
+  double seconds = 2.0;     // of measuring, after every worker has sent its first update
 };
 
 struct ServeBenchResult {
   double updates_per_second = 0.0;
-  double bytes_per_second = 0.0;  // of values, both ways
+  double bytes_per_second = 0.0;           // of values, both ways
+  double server_seconds_per_update = 0.0;  // of processor time, on all cores together
 };
 
 // Workers that compute nothing: each sends the next update as soon as it has its model.
 Result<ServeBenchResult> bench_serving(const ServeBenchOptions& options);
 
-// The same turns over plain sockets: whoever connects sends dim floats into a buffer and gets as
-// many back. Nothing is checked, aggregated or encrypted.
-Result<ServeBenchResult> bench_plain_tcp(const ServeBenchOptions& options);
+// The same turns over plain sockets, or over OpenSSL's on top of them: whoever connects sends dim
+// floats into a buffer and gets as many back. Nothing is checked or aggregated.
+Result<ServeBenchResult> bench_plain_copy(const ServeBenchOptions& options);
 
 }  // namespace ballast::apps

@@ -30,6 +30,22 @@ class ServingTest(unittest.TestCase):
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
 
+class Bench(ServingTest):
+    def test_a_measurement_has_a_plain_copy_beside_it_with_and_without_tls(self):
+        done = ballast("bench", "serve", "--dim", 3000, "--workers", 2, "--seconds", 0.2, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([line["tls"] for line in lines], [False, True])
+        for line in lines:
+            self.assertGreater(line["updates_per_second"], 0)
+            self.assertGreater(line["server_seconds_per_update"], 0)
+            self.assertAlmostEqual(line["ratio"] * line["plain_bytes_per_second"],
+                                   line["bytes_per_second"], delta=1)
+
+    def test_what_fails_in_a_process_of_a_measurement_is_told(self):
+        self.refused("nonsense", "bench", "serve", "--dim", 10, "--rule", "nonsense")
+
+
 class Cluster(ServingTest):
     def test_a_cluster_with_a_liar_reaches_the_accuracy_of_the_simulator(self):
         simulated = ballast("train", self.spec, "--out", self.folder / "sim", "--json")

@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <condition_variable>
 #include <future>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <thread>
 
+#include "ballast/wire/limits.h"
 #include "tests/network/test_setting.h"
 
 namespace ballast::transport {
@@ -125,6 +128,36 @@ TEST(Exchange, HalfAnUpdateLeavesTheLiveRowAlone) {
   wire::PayloadWriter chunks(other, {}, wire::Encoding::kFloat32);
   EXPECT_FALSE(exchange.take_chunk(0, peer, ticket, chunks.next()).value());
   exchange.inspect([&](const server::ParameterServer& core) { EXPECT_EQ(core.row(0)[0], 1.0f); });
+}
+
+// Values are looked at chunk by chunk; one that is not finite is found wherever it stands, and
+// leaves no trace in what is sent after it.
+TEST(Exchange, OneValueThatIsNotFiniteIsFoundInAnyChunk) {
+  const TestSetting setting{.dim = 600'000};
+  Exchange exchange(make_server(setting), {});
+  const auto peer = std::make_shared<Notebook>();
+  exchange.join(0, peer, Memory::kFresh);
+  auto ticket = peer->next().value().next.value().ticket;
+  const std::size_t chunk = wire::kChunkBytesMax / sizeof(float);
+  std::uint64_t accepted = 0;
+  for (const std::size_t place : {std::size_t{0}, chunk - 1, chunk, setting.dim - 1}) {
+    for (const float bad : {std::nanf(""), -std::numeric_limits<float>::infinity()}) {
+      Values values(setting.dim, 1.0f);
+      values[place] = bad;
+      ASSERT_TRUE(send(exchange, 0, peer, ticket, values));
+      auto told = peer->next();
+      ASSERT_TRUE(told && told->next);
+      EXPECT_EQ(told->verdict, Verdict::kNotFinite) << "value " << place;
+
+      values[place] = std::numeric_limits<float>::max();
+      ASSERT_TRUE(send(exchange, 0, peer, told->next->ticket, values));
+      told = peer->next();
+      ASSERT_TRUE(told && told->next);
+      EXPECT_EQ(told->verdict, Verdict::kAccepted) << "value " << place;
+      EXPECT_EQ(accepted_count(exchange), ++accepted);
+      ticket = told->next->ticket;
+    }
+  }
 }
 
 TEST(Exchange, TheJournalHearsOfAnUpdateBeforeItsWorker) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -23,6 +25,13 @@ Values ramp(std::size_t size) {
 wire::Chunk chunk_of(std::uint64_t offset, const Values& values) {
   const auto bytes = std::as_bytes(std::span(values));
   return {.offset = offset, .checksum = wire::crc32c(bytes), .bytes = bytes};
+}
+
+// A frame that outlives what it was made of.
+grpc::ByteBuffer copied(const wire::Chunk& chunk) {
+  const auto bytes =
+      std::make_shared<const std::vector<std::byte>>(chunk.bytes.begin(), chunk.bytes.end());
+  return frame_of({.offset = chunk.offset, .checksum = chunk.checksum, .bytes = *bytes}, bytes);
 }
 
 std::string text_of(const grpc::ByteBuffer& frame) {
@@ -55,12 +64,27 @@ TEST(Frame, AChunkIsWhatProtobufWouldWrite) {
       const Values values = ramp(size);
       const wire::Chunk chunk = chunk_of(offset, values);
       v1::WorkerMessage parsed;
-      ASSERT_TRUE(parsed.ParseFromString(text_of(frame_of(chunk))));
+      ASSERT_TRUE(parsed.ParseFromString(text_of(copied(chunk))));
       EXPECT_EQ(parsed.chunk().offset(), offset);
       EXPECT_EQ(parsed.chunk().checksum(), chunk.checksum);
       EXPECT_EQ(bytes_of(parsed.chunk().values()).size(), chunk.bytes.size());
       EXPECT_TRUE(std::ranges::equal(bytes_of(parsed.chunk().values()), chunk.bytes));
     }
+  }
+}
+
+TEST(Frame, AWritersChunksAreItsOwnCopies) {
+  for (const auto encoding : {wire::Encoding::kFloat32, wire::Encoding::kBfloat16}) {
+    Values values = ramp(600'000);
+    wire::PayloadWriter copying(values, {}, encoding), plain = copying;
+    while (!plain.is_done()) {
+      const std::string expected = text_of(copied(plain.next()));
+      const grpc::ByteBuffer frame = frame_of_next(copying);
+      std::ranges::fill(values, -1.0f);
+      EXPECT_EQ(text_of(frame), expected);
+      std::iota(values.begin(), values.end(), 1.0f);
+    }
+    EXPECT_TRUE(copying.is_done());
   }
 }
 
@@ -100,7 +124,7 @@ TEST(Frame, OtherMessagesGoThroughProtobuf) {
   message.mutable_join()->set_dim(7);
   ReceivedMessage<v1::WorkerMessage> opened;
   const Values values = ramp(3);
-  ASSERT_TRUE(opened.open(frame_of(chunk_of(0, values))));
+  ASSERT_TRUE(opened.open(copied(chunk_of(0, values))));
   ASSERT_TRUE(opened.open(frame_of(message)));
   EXPECT_EQ(opened.chunk(), nullptr);
   EXPECT_EQ(opened.message().join().dim(), 7u);
@@ -124,7 +148,7 @@ TEST(Frame, BorrowedBytesLiveAsLongAsTheFrame) {
 TEST(Frame, DamagedFramesAreReadAsProtobufReadsThem) {
   Rng rng(20);
   const Values values = ramp(20);
-  const std::string good = text_of(frame_of(chunk_of(300, values)));
+  const std::string good = text_of(copied(chunk_of(300, values)));
   int opened_count = 0, refused_count = 0;
   for (int round = 0; round < 20'000; ++round) {
     std::string text = good.substr(0, 1 + rng.below(good.size()));

@@ -1,9 +1,11 @@
 #include "ballast/transport/exchange.h"
 
+#include <algorithm>
 #include <future>
 #include <utility>
 
 #include "ballast/base/check.h"
+#include "ballast/kernels/finite.h"
 
 namespace ballast::transport {
 
@@ -98,6 +100,7 @@ Status Exchange::begin_update(std::uint32_t worker, const Peer& peer, wire::Enco
   const std::lock_guard lock(slot.mutex);
   if (slot.owner != &peer || slot.is_busy) return replaced();
   slot.reader = wire::PayloadReader(slot.values.values(), slot.statistics, encoding);
+  slot.is_finite = true;
   return {};
 }
 
@@ -106,7 +109,12 @@ Result<bool> Exchange::take_chunk(std::uint32_t worker, const std::shared_ptr<Pe
   Slot& slot = slots_[worker];
   const std::lock_guard slot_lock(slot.mutex);
   if (slot.owner != peer.get() || slot.is_busy) return replaced();
+  const std::size_t before = std::min(slot.reader.received_count(), dim_);
   BALLAST_TRY_STATUS(slot.reader.take(chunk));
+  // Looked at here, while they are in the cache, and not on the one thread that owns the state.
+  const std::size_t after = std::min(slot.reader.received_count(), dim_);
+  const std::span<const float> values = slot.values.values();
+  slot.is_finite = slot.is_finite && kernels::all_finite(values.subspan(before, after - before));
   if (!slot.reader.is_complete()) return false;
   slot.is_busy = true;
   const std::lock_guard lock(mutex_);
@@ -260,7 +268,8 @@ void Exchange::handle_update(std::uint32_t worker, const Mailbox& mail) {
                                    .ticket = mail.ticket,
                                    .values = values,
                                    .statistics = slot.statistics,
-                                   .memory = &slot.values},
+                                   .memory = &slot.values,
+                                   .is_checked = slot.is_finite},
                                   now());
     // What was accepted may be a row now, and the slot has other memory then.
     const auto row = server_.row(worker);

@@ -143,7 +143,8 @@ class Exchange {
   struct Slot {
     std::mutex mutex;
     const Peer* owner = nullptr;
-    bool is_busy = false;  // complete and not yet judged
+    bool is_busy = false;    // complete and not yet judged
+    bool is_finite = false;  // what has come of the values
     RowBuffer values;
     std::vector<float> statistics;
     wire::PayloadReader reader;

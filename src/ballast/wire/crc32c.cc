@@ -1,12 +1,12 @@
 #include "ballast/wire/crc32c.h"
 
+#include <algorithm>
 #include <array>
-#include <cstring>
+
+#include "ballast/wire/crc32c_ways.h"
 
 namespace ballast::wire {
 namespace {
-
-constexpr std::uint32_t kPolynomial = 0x82F6'3B78;  // bits reversed
 
 constexpr std::array<std::uint32_t, 256> make_table() {
   std::array<std::uint32_t, 256> table{};
@@ -22,71 +22,28 @@ constexpr std::array<std::uint32_t, 256> make_table() {
 
 constexpr std::array<std::uint32_t, 256> kTable = make_table();
 
+using Way = std::uint32_t (*)(std::span<const std::byte> bytes, std::byte* out,
+                              std::uint32_t before) noexcept;
+
+std::uint32_t by_table(std::span<const std::byte> bytes, std::byte* out,
+                       std::uint32_t before) noexcept {
+  if (out != nullptr) std::ranges::copy(bytes, out);
+  return crc32c_by_table(bytes, before);
+}
+
+Way fastest_way() noexcept {
 #if defined(__x86_64__)
-
-// The instruction gives a result every cycle but takes three, so three lanes are read at a time.
-// They are short, for the processor to see one stream of memory and fetch it ahead.
-constexpr std::size_t kLaneBytes = 256;
-constexpr std::size_t kLanes = 3;
-
-// What a remainder becomes when kLaneBytes zeros follow: linear, so one table entry per byte of it.
-class LaneShift {
- public:
-  LaneShift() noexcept {
-    for (std::uint32_t byte = 0; byte < 4; ++byte) {
-      for (std::uint32_t value = 0; value < 256; ++value) {
-        tables_[byte][value] = followed_by_zeros(value << (8 * byte));
-      }
-    }
-  }
-  std::uint32_t operator()(std::uint32_t remainder) const noexcept {
-    return tables_[0][remainder & 0xFFu] ^ tables_[1][remainder >> 8 & 0xFFu] ^
-           tables_[2][remainder >> 16 & 0xFFu] ^ tables_[3][remainder >> 24];
-  }
-
- private:
-  static std::uint32_t followed_by_zeros(std::uint32_t remainder) noexcept {
-    for (std::size_t i = 0; i < kLaneBytes; ++i) {
-      remainder = (remainder >> 8) ^ kTable[remainder & 0xFFu];
-    }
-    return remainder;
-  }
-
-  std::array<std::array<std::uint32_t, 256>, 4> tables_{};
-};
-
-std::uint64_t word_at(const std::byte* bytes) noexcept {
-  std::uint64_t word = 0;
-  std::memcpy(&word, bytes, sizeof(word));
-  return word;
-}
-
-__attribute__((target("sse4.2"))) std::uint32_t crc32c_by_instruction(
-    std::span<const std::byte> bytes, std::uint32_t before) noexcept {
-  static const LaneShift shift;
-  std::uint64_t crc = ~before;
-  for (; bytes.size() >= kLanes * kLaneBytes; bytes = bytes.subspan(kLanes * kLaneBytes)) {
-    // All begin with zero, so that the next ones need not wait until these are put together.
-    std::uint64_t lanes[kLanes] = {};
-    for (std::size_t i = 0; i < kLaneBytes; i += sizeof(std::uint64_t)) {
-      const std::byte* const at = bytes.data() + i;
-      lanes[0] = __builtin_ia32_crc32di(lanes[0], word_at(at));
-      lanes[1] = __builtin_ia32_crc32di(lanes[1], word_at(at + kLaneBytes));
-      lanes[2] = __builtin_ia32_crc32di(lanes[2], word_at(at + 2 * kLaneBytes));
-    }
-    for (const std::uint64_t lane : lanes) crc = shift(static_cast<std::uint32_t>(crc)) ^ lane;
-  }
-  for (; bytes.size() >= sizeof(std::uint64_t); bytes = bytes.subspan(sizeof(std::uint64_t))) {
-    crc = __builtin_ia32_crc32di(crc, word_at(bytes.data()));
-  }
-  auto rest = static_cast<std::uint32_t>(crc);
-  for (const std::byte byte : bytes) {
-    rest = __builtin_ia32_crc32qi(rest, std::to_integer<std::uint8_t>(byte));
-  }
-  return ~rest;
-}
-
+  if (has_wide_products()) return crc32c_by_products;
+  if (has_crc_instruction()) return crc32c_by_instruction;
 #endif
+  return by_table;
+}
+
+std::uint32_t by_fastest_way(std::span<const std::byte> bytes, std::byte* out,
+                             std::uint32_t before) noexcept {
+  static const Way way = fastest_way();
+  return way(bytes, out, before);
+}
 
 }  // namespace
 
@@ -99,11 +56,12 @@ std::uint32_t crc32c_by_table(std::span<const std::byte> bytes, std::uint32_t be
 }
 
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before) noexcept {
-#if defined(__x86_64__)
-  static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
-  if (has_instruction) return crc32c_by_instruction(bytes, before);
-#endif
-  return crc32c_by_table(bytes, before);
+  return by_fastest_way(bytes, nullptr, before);
+}
+
+std::uint32_t crc32c_copy(std::span<const std::byte> bytes, std::byte* out,
+                          std::uint32_t before) noexcept {
+  return by_fastest_way(bytes, out, before);
 }
 
 }  // namespace ballast::wire

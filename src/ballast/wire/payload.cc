@@ -17,26 +17,12 @@ static_assert(std::endian::native == std::endian::little);
 
 namespace {
 
-// Small enough to be in the first-level cache when it is read for the second time.
-constexpr std::size_t kStrideBytes = 12 * 1024;
-
-// Copies a piece and returns the checksum of it and of all before it.
-std::uint32_t copy_summed(std::span<const std::byte> piece, std::uint32_t before, std::byte* out) {
-  while (!piece.empty()) {
-    const auto stride = piece.first(std::min(piece.size(), kStrideBytes));
-    before = crc32c(stride, before);
-    out = std::ranges::copy(stride, out).out;
-    piece = piece.subspan(stride.size());
-  }
-  return before;
-}
-
 // Copies a chunk and returns its checksum. Requires: as many bytes as the chunk has.
 std::uint32_t copy_summed(const Chunk& chunk, std::byte* out) {
-  std::uint32_t checksum = copy_summed(chunk.bytes, 0, out);
+  std::uint32_t checksum = crc32c_copy(chunk.bytes, out);
   out += chunk.bytes.size();
   for (const auto piece : chunk.rest) {
-    checksum = copy_summed(piece, checksum, out);
+    checksum = crc32c_copy(piece, out, checksum);
     out += piece.size();
   }
   return checksum;
@@ -54,20 +40,39 @@ PayloadWriter::PayloadWriter(std::span<const float> values, std::span<const floa
                              Encoding encoding)
     : values_(values), statistics_(statistics), encoding_(encoding) {}
 
-Chunk PayloadWriter::next() {
-  BALLAST_CHECK(!is_done(), "no chunk is left");
+std::size_t PayloadWriter::next_count() const noexcept {
   const std::size_t left = values_.size() + statistics_.size() - written_;
-  const std::span<const float> piece =
-      gather(std::min(left, kChunkBytesMax / value_bytes(encoding_)));
-  std::span<const std::byte> bytes = std::as_bytes(piece);
-  if (encoding_ == Encoding::kBfloat16) {
-    halves_.resize(piece.size());
-    to_bfloat16(piece, halves_);
-    bytes = std::as_bytes(std::span(halves_));
-  }
-  const Chunk chunk{.offset = written_, .checksum = crc32c(bytes), .bytes = bytes};
-  written_ += piece.size();
+  return std::min(left, kChunkBytesMax / value_bytes(encoding_));
+}
+
+std::size_t PayloadWriter::next_size() const noexcept {
+  return next_count() * value_bytes(encoding_);
+}
+
+// Where they lie, encoded.
+std::span<const std::byte> PayloadWriter::next_bytes() {
+  BALLAST_CHECK(!is_done(), "no chunk is left");
+  const std::span<const float> piece = gather(next_count());
+  if (encoding_ == Encoding::kFloat32) return std::as_bytes(piece);
+  halves_.resize(piece.size());
+  to_bfloat16(piece, halves_);
+  return std::as_bytes(std::span(halves_));
+}
+
+Chunk PayloadWriter::chunk_of(std::span<const std::byte> bytes, std::uint32_t checksum) {
+  const Chunk chunk{.offset = written_, .checksum = checksum, .bytes = bytes};
+  written_ += bytes.size() / value_bytes(encoding_);
   return chunk;
+}
+
+Chunk PayloadWriter::next() {
+  const std::span<const std::byte> bytes = next_bytes();
+  return chunk_of(bytes, crc32c(bytes));
+}
+
+Chunk PayloadWriter::next(std::byte* memory) {
+  const std::span<const std::byte> bytes = next_bytes();
+  return chunk_of({memory, bytes.size()}, crc32c_copy(bytes, memory));
 }
 
 std::span<const float> PayloadWriter::gather(std::size_t count) {

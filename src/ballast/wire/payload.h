@@ -45,6 +45,9 @@ class PayloadWriter {
 
   bool is_done() const noexcept { return written_ == values_.size() + statistics_.size(); }
 
+  // Bytes of the next chunk; none if all is done.
+  std::size_t next_size() const noexcept;
+
   // The next chunk; valid until the next call.
   //
   // Requires: !is_done().
@@ -52,7 +55,15 @@ class PayloadWriter {
   // copy.
   Chunk next();
 
+  // The same with its bytes in this memory, of next_size() bytes; valid as long as that is.
+  //
+  // Cost: as next(): they are copied in the pass that sums them.
+  Chunk next(std::byte* memory);
+
  private:
+  std::size_t next_count() const noexcept;
+  std::span<const std::byte> next_bytes();
+  Chunk chunk_of(std::span<const std::byte> bytes, std::uint32_t checksum);
   std::span<const float> gather(std::size_t count);
 
   std::span<const float> values_;

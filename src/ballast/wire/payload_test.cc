@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <string>
@@ -30,11 +31,22 @@ Values send(const Values& values, const Values& statistics, Encoding encoding) {
   const std::span<float> all(received);
   PayloadReader reader(all.first(values.size()), all.subspan(values.size()), encoding);
   PayloadWriter writer(values, statistics, encoding);
+  PayloadWriter copying = writer;
   while (!writer.is_done()) {
     EXPECT_FALSE(reader.is_complete());
-    EXPECT_TRUE(reader.take(writer.next()));
+    const std::size_t size = writer.next_size();
+    const Chunk chunk = writer.next();
+    EXPECT_EQ(chunk.size(), size);
+    EXPECT_TRUE(reader.take(chunk));
+
+    std::vector<std::byte> memory(size);
+    const Chunk copy = copying.next(memory.data());
+    EXPECT_EQ(copy.bytes.data(), memory.data());
+    EXPECT_TRUE(std::ranges::equal(copy.bytes, chunk.bytes));
+    EXPECT_EQ(std::pair(copy.offset, copy.checksum), std::pair(chunk.offset, chunk.checksum));
   }
-  EXPECT_TRUE(reader.is_complete());
+  EXPECT_TRUE(reader.is_complete() && copying.is_done());
+  EXPECT_EQ(writer.next_size(), 0u);
   return received;
 }
 

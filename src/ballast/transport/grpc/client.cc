@@ -86,7 +86,7 @@ class Client::Body {
     stream_->forget_stop();
     v1::WorkerMessage message;
     message.mutable_leave();
-    if (stream_->write(message, kLeaveWait)) stream_->end(kLeaveWait);
+    if (stream_->write(message, false, kLeaveWait)) stream_->end(kLeaveWait);
     stream_.reset();
   }
 
@@ -168,7 +168,7 @@ class Client::Body {
     join.set_statistic_count(options_.statistic_count);
     join.set_is_fresh(is_fresh);
     join.set_model_encoding(to_message(options_.model_encoding));
-    BALLAST_TRY_STATUS(stream_->write(message, options_.transfer_max));
+    BALLAST_TRY_STATUS(stream_->write(message, false, options_.transfer_max));
     return read_model();
   }
 
@@ -176,11 +176,10 @@ class Client::Body {
     v1::WorkerMessage message;
     message.mutable_update()->set_ticket(header_.ticket());
     message.mutable_update()->set_encoding(to_message(options_.update_encoding));
-    BALLAST_TRY_STATUS(stream_->write(message, options_.transfer_max));
+    BALLAST_TRY_STATUS(stream_->write(message, true, options_.transfer_max));
     wire::PayloadWriter chunks(values, statistics, options_.update_encoding);
     while (!chunks.is_done()) {
-      const wire::Chunk chunk = chunks.next();
-      BALLAST_TRY_STATUS(stream_->write(chunk, !chunks.is_done(), options_.transfer_max));
+      BALLAST_TRY_STATUS(stream_->write_next(chunks, options_.transfer_max));
     }
     return {};
   }

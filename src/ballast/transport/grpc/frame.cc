@@ -116,9 +116,15 @@ grpc::ByteBuffer frame_of(const google::protobuf::MessageLite& message) {
 
 grpc::ByteBuffer frame_of(const wire::Chunk& chunk, std::shared_ptr<const void> owner) {
   BALLAST_CHECK(chunk.rest.empty(), "what is sent lies in one piece");
-  const std::array<grpc::Slice, 2> slices = {
-      head_of(chunk), owner ? borrow(chunk.bytes, std::move(owner))
-                            : grpc::Slice(chunk.bytes.data(), chunk.bytes.size())};
+  const std::array<grpc::Slice, 2> slices = {head_of(chunk), borrow(chunk.bytes, std::move(owner))};
+  return {slices.data(), slices.size()};
+}
+
+grpc::ByteBuffer frame_of_next(wire::PayloadWriter& chunks) {
+  grpc::Slice bytes(chunks.next_size());
+  // It is nobody else's yet.
+  auto* const memory = reinterpret_cast<std::byte*>(const_cast<std::uint8_t*>(bytes.begin()));
+  const std::array<grpc::Slice, 2> slices = {head_of(chunks.next(memory)), std::move(bytes)};
   return {slices.data(), slices.size()};
 }
 

@@ -22,8 +22,11 @@ namespace ballast::transport {
 grpc::ByteBuffer frame_of(const google::protobuf::MessageLite& message);
 
 // A chunk of a WorkerMessage or a ServerMessage, in which it has the same number. Its bytes are
-// copied, or borrowed for as long as gRPC needs them if their owner is given.
-grpc::ByteBuffer frame_of(const wire::Chunk& chunk, std::shared_ptr<const void> owner = nullptr);
+// borrowed from their owner for as long as gRPC needs them.
+grpc::ByteBuffer frame_of(const wire::Chunk& chunk, std::shared_ptr<const void> owner);
+
+// The writer's next chunk, in memory of the frame itself.
+grpc::ByteBuffer frame_of_next(wire::PayloadWriter& chunks);
 
 // A received message, taken apart. Peers may send anything.
 template <typename Message>

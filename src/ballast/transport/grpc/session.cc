@@ -210,7 +210,8 @@ void Session::close(Close why) {
 void Session::write_next() {
   if (fill_outgoing()) {
     is_writing_ = true;
-    StartWrite(&outgoing_, write_options(outgoing_chunk_bytes_ > 0 && !outbox_.chunks.is_done()));
+    const bool has_followers = outbox_.assignment || !outbox_.chunks.is_done();
+    StartWrite(&outgoing_, write_options(has_followers && has_written_));
   } else if (outbox_.has_come_back) {
     finish(grpc::Status::OK);
   } else if (phase_ == Phase::kSending) {
@@ -243,12 +244,12 @@ bool Session::fill_outgoing() {
   return true;
 }
 
-// Floats go out from where the model lies; other encodings from memory that the next chunk reuses.
+// Floats go out from where the model lies; other encodings from memory of the message.
 void Session::fill_chunk() {
-  const wire::Chunk chunk = outbox_.chunks.next();
-  const bool is_in_place = model_encoding_ == wire::Encoding::kFloat32;
-  outgoing_ = frame_of(chunk, is_in_place ? outbox_.model : nullptr);
-  outgoing_chunk_bytes_ = chunk.size();
+  outgoing_chunk_bytes_ = outbox_.chunks.next_size();
+  outgoing_ = model_encoding_ == wire::Encoding::kFloat32
+                  ? frame_of(outbox_.chunks.next(), outbox_.model)
+                  : frame_of_next(outbox_.chunks);
 }
 
 v1::ModelHeader Session::header_of(const server::Assignment& assignment) const {
@@ -270,6 +271,7 @@ void Session::OnWriteDone(bool ok) {
   const Reaction reaction(begun_, over_);
   const std::lock_guard lock(mutex_);
   is_writing_ = false;
+  has_written_ = true;
   outgoing_.Clear();
   phase_bytes_ += outgoing_chunk_bytes_;
   if (end_) {

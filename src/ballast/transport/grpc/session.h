@@ -163,6 +163,9 @@ class Session final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::Byt
   wire::Encoding model_encoding_ = wire::Encoding::kFloat32;
   std::size_t outgoing_chunk_bytes_ = 0;  // of values in it
   bool is_writing_ = false;
+  // gRPC sends the stream's initial metadata with the first message, is done with that only when
+  // both have left, and would let them wait for a follower that we write only then.
+  bool has_written_ = false;
   std::optional<grpc::Status> end_;                      // set once; nothing is started after that
   std::optional<SteadyClock::time_point> ending_since_;  // the last words are being said
   bool is_over_ = false;                                 // gRPC has told that all is done

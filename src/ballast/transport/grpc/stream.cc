@@ -132,14 +132,15 @@ void Stream::say_good_bye() {
   }
 }
 
-Attempt<void> Stream::write(const v1::WorkerMessage& message, std::chrono::milliseconds wait_max) {
-  return write(frame_of(message), false, wait_max);
+Attempt<void> Stream::write(const v1::WorkerMessage& message, bool has_followers,
+                            std::chrono::milliseconds wait_max) {
+  return write(frame_of(message), has_followers, wait_max);
 }
 
 // Copied, because gRPC may hold on to the bytes for longer than the caller's call lasts.
-Attempt<void> Stream::write(const wire::Chunk& chunk, bool has_followers,
-                            std::chrono::milliseconds wait_max) {
-  return write(frame_of(chunk), has_followers, wait_max);
+Attempt<void> Stream::write_next(wire::PayloadWriter& chunks, std::chrono::milliseconds wait_max) {
+  const grpc::ByteBuffer frame = frame_of_next(chunks);
+  return write(frame, !chunks.is_done(), wait_max);
 }
 
 Attempt<void> Stream::write(const grpc::ByteBuffer& frame, bool has_followers,

@@ -41,10 +41,10 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  Attempt<void> write(const v1::WorkerMessage& message, std::chrono::milliseconds wait_max);
-  // With followers, the chunk may wait for them.
-  Attempt<void> write(const wire::Chunk& chunk, bool has_followers,
+  // With followers, what is written may wait for them.
+  Attempt<void> write(const v1::WorkerMessage& message, bool has_followers,
                       std::chrono::milliseconds wait_max);
+  Attempt<void> write_next(wire::PayloadWriter& chunks, std::chrono::milliseconds wait_max);
   Attempt<void> read(ReceivedMessage<v1::ServerMessage>& message,
                      std::chrono::milliseconds wait_max);
 
