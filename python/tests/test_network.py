@@ -56,7 +56,9 @@ def test_workers_of_any_framework_train_together():
         for thread in threads:
             thread.join()
         version, values, _ = server.model()
-        assert server.is_over and server.status()["accepted"] == 300 and version > 0
+        status = server.status()
+        assert server.is_over and status["accepted"] == 300 and version > 0
+        assert status["run"] == "server"
         assert verdicts.count("accepted") >= 295
         assert np.abs(values - TARGET).max() < 0.1
         assert (server.state_dict()["w"] == values).all()
@@ -84,8 +86,16 @@ def test_misuse_of_a_client_is_refused():
     for options in ({"encoding": "int8"}, {"patience": -1.0}):
         with pytest.raises(ValueError):
             ballast.Client("127.0.0.1:1", {"w": (5,)}, **options)
-    with pytest.raises(ValueError):
-        ballast.Client("127.0.0.1:1", {})
+    for tensors in ({}, {"w": 5}, {"w": (-5,)}, {"w": (2.5,)}, {"w": (2**39, 4)}, {3: (5,)}, None):
+        with pytest.raises(ValueError):
+            ballast.Client("127.0.0.1:1", tensors)
+    # gRPC ends the process for headers with some of these.
+    for name in ("a\0b", "a\nb", "w\u00f6rker", "Worker 0", "x" * 1000, "", 3):
+        with pytest.raises(ValueError, match="name"):
+            ballast.Client("127.0.0.1:1", {"w": (5,)}, name=name)
+    for options in ({"server": 3}, {"server_name": 3}, {"patience": "x"}, {"tls": 3}):
+        with pytest.raises(ValueError):
+            ballast.Client(**{"server": "127.0.0.1:1", "tensors": {"w": (5,)}, **options})
     with pytest.raises(ballast.BallastError):
         ballast.Client("nowhere", {"w": (5,)}, patience=1).join()
 
@@ -99,6 +109,20 @@ def test_misuse_of_a_server_is_refused():
         ballast.Server({}, workers=1)
     with pytest.raises(ValueError, match="named"):
         serve(names=["a"])
+    for keys in (
+        {"listen": 5},
+        {"names": "abc"},
+        {"names": ["a", "b", 3]},
+        {"names": ["a", "b", "c\n"]},
+        {"threads": -1},
+        {"tls": 5},
+    ):
+        with pytest.raises(ValueError):
+            serve(**keys)
+    with pytest.raises(ValueError, match="a name is a text"):
+        ballast.Server({0: np.zeros(3, np.float32)}, workers=1)
+    with serve() as server, pytest.raises(ValueError, match="seconds is a number"):
+        server.wait("a while")
     with pytest.raises(ballast.BallastError):
         serve(listen="0.0.0.0:0")
     with pytest.raises(ballast.BallastError):
@@ -196,7 +220,7 @@ child = os.fork()
 if child == 0:
     refused = 0
     for call in (client.join, lambda: client.push(np.ones(2, np.float32)), server.model,
-                 server.stop, server.wait, unused.join,
+                 server.stop, server.wait, unused.join, lambda: server.is_over,
                  lambda: ballast.Server({"w": np.zeros(2, np.float32)}, workers=2)):
         try:
             call()
@@ -205,7 +229,7 @@ if child == 0:
     del client, server
     os._exit(refused)
 _, status = os.waitpid(child, 0)
-assert os.WEXITSTATUS(status) == 7, status
+assert os.WEXITSTATUS(status) == 8, status
 assert client.push(np.ones(2, np.float32)).verdict == "accepted"
 client.leave()
 server.stop()
@@ -347,5 +371,26 @@ def test_a_step_takes_both_gradients_with_one_mask():
     broken = ballast.torch.Optimizer(net, "127.0.0.1:1", patience=1)
     with pytest.raises(ballast.BallastError):
         broken.step(closure)
-    with pytest.raises(ValueError, match="optimizer"):
-        ballast.torch.Optimizer(net, "127.0.0.1:1", optimizer="adam")
+    for options in ({"optimizer": "adam"}, {"optimizer": 3}, {"beta": "x"}, {"momentum": None}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            ballast.torch.Optimizer(net, "127.0.0.1:1", **options)
+
+
+def test_one_step_at_a_time():
+    torch = pytest.importorskip("torch")
+    import ballast.torch
+
+    net = torch.nn.Linear(6, 3)
+
+    def closure():
+        return net(torch.ones(4, 6)).square().mean()
+
+    with ballast.Server(net, workers=1, weights="count", eta=0.01) as server:
+        opt = ballast.torch.Optimizer(net, server.address)
+        with pytest.raises(ValueError, match="under way"):
+            opt.step(lambda: opt.step(closure))
+        for wrong, words in ((None, "cannot be called"), (lambda: 3.0, "a tensor")):
+            with pytest.raises(ValueError, match=words):
+                opt.step(wrong)
+        assert opt.accepted == 0 and opt.step(closure) > 0 and opt.accepted == 1
+        opt.leave()
