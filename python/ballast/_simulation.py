@@ -48,7 +48,7 @@ def train(
     out       a folder for records, models and pictures; None: nothing is written. Runs that are
               there are not made again, and those that were interrupted go on
     threads   0: every hardware thread; the results do not depend on it
-    explain   also record what the rule did at every evaluation
+    explain   also record what the rule did at every evaluation, where the method is "table"
     progress  True, False, None (on a terminal), or a callable that is told (done, total)
     force     replace what `out` holds of other settings, which is refused else
     settings  single keys that replace those of the specification: rule="gm", updates=100
@@ -173,6 +173,11 @@ class Simulation:
         self._text = to_toml(spec)
         self.updates = _core.count_updates(self._text, "simulation", [])
         self._attack = _core.canonical("attacks", attack) if byzantine else "none"
+        if "back-door" in self._attack:
+            raise Unsupported(
+                "back-door paints into the library's images, and those of a simulation are in "
+                "Python; train() has it"
+            )
         self._method = str(settings.get("method", "table"))
 
     @property
@@ -186,6 +191,8 @@ class Simulation:
     def run(self, *, explain: bool = False, progress: Progress = None, threads: int = 1) -> History:
         """Trains from the weights the model has now, and leaves the last ones in it.
 
+        explain  also record what the rule did at every evaluation, where the method is "table"
+        progress True, False, None (on a terminal), or a callable that is told (done, total)
         threads  of PyTorch's: one gradient of a small batch gains nothing by more, and with one the
                  result does not depend on the machine
 

@@ -28,7 +28,8 @@ def connect(server, number=0, **options):
     return ballast.Client(server.address, {"w": (5,)}, name=name, patience=20, **options)
 
 
-def test_workers_of_any_framework_train_together():
+@pytest.mark.parametrize("method", ["table", "table(past=30)"])
+def test_workers_of_any_framework_train_together(method):
     verdicts = []
     # In rounds: weights are counts, and a liar that the machine lets race ahead would have most.
     together = threading.Barrier(3)
@@ -46,7 +47,7 @@ def test_workers_of_any_framework_train_together():
                     together.wait(60)
         together.abort()
 
-    with serve(updates=300, rule="cwmed") as server:
+    with serve(updates=300, rule="ctma(cwmed, 0.4)", method=method) as server:
         threads = [
             threading.Thread(target=work, args=(server, number, number == 2)) for number in range(3)
         ]
@@ -58,7 +59,7 @@ def test_workers_of_any_framework_train_together():
         version, values, _ = server.model()
         status = server.status()
         assert server.is_over and status["accepted"] == 300 and version > 0
-        assert status["run"] == "server"
+        assert status["run"] == "server" and status["method"]["name"] == method
         assert verdicts.count("accepted") >= 295
         assert np.abs(values - TARGET).max() < 0.1
         assert (server.state_dict()["w"] == values).all()
@@ -212,7 +213,8 @@ def test_two_threads_do_not_share_a_client():
 
 FORKED = """
 import os, numpy as np, ballast
-server = ballast.Server({"w": np.zeros(2, np.float32)}, workers=2, weights="count", rule="mean")
+server = ballast.Server({"w": np.zeros(2, np.float32)}, workers=2, weights="count", rule="mean",
+                        method="METHOD")
 client = ballast.Client(server.address, {"w": (2,)}, name="worker-0")
 unused = ballast.Client(server.address, {"w": (2,)}, name="worker-1")
 client.join()
@@ -236,15 +238,17 @@ server.stop()
 """
 
 
-def test_a_child_of_a_fork_is_refused_and_its_parent_goes_on(run_python):
-    run_python(FORKED)
+@pytest.mark.parametrize("method", ["table", "table(past=30)"])
+def test_a_child_of_a_fork_is_refused_and_its_parent_goes_on(method, run_python):
+    run_python(FORKED.replace("METHOD", method))
 
 
 INTERRUPTED = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background
 import numpy as np, ballast
-server = ballast.Server({"w": np.zeros(2, np.float32)}, workers=5, weights="f-cap(1, 0.3)")
+server = ballast.Server({"w": np.zeros(2, np.float32)}, workers=5, weights="f-cap(1, 0.3)",
+                        method="table(past=30)")
 client = ballast.Client(server.address, {"w": (2,)}, name="worker-0")
 for call in (lambda: client.push(np.ones(2, np.float32)), server.wait):
     client.join()

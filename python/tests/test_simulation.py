@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -101,6 +102,17 @@ def test_a_history_is_a_table(files):
     assert axes.get_xlabel() == "updates"
 
 
+def test_a_history_is_a_data_frame(files):
+    pandas = pytest.importorskip("pandas")
+    history = ballast.train({**SPEC, **files}, progress=False, explain=True)[0]
+    frame = history.to_pandas()
+    assert frame.equals(pandas.DataFrame(history))
+    assert list(frame) == list(history) and frame["t"].tolist() == [20, 40, 60]
+    assert frame.dtypes["staleness_max"] == np.int64 and frame.dtypes["seconds"] == np.float64
+    again = pickle.loads(pickle.dumps(history))
+    assert again.to_pandas().equals(frame) and repr(again) == repr(history)
+
+
 def test_results_of_other_settings_are_replaced_only_if_told_to(files, tmp_path):
     spec = {**SPEC, **files, "updates": 20, "name": "a \U0001f600"}
     first = ballast.train(spec, out=tmp_path / "out", progress=False)
@@ -129,12 +141,22 @@ def test_what_is_wrong_with_a_specification_is_said():
         ballast.train({"engine": "torch"})
 
 
-@pytest.mark.parametrize("optimizer", ["mu2", "sgd"])
-def test_a_module_trains_as_its_torchscript_file_does(optimizer, program, data, files, tmp_path):
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"optimizer": "mu2"},
+        {"optimizer": "sgd"},
+        {"optimizer": "momentum", "method": "table(past=5)", "attack": "little"},
+        {"optimizer": "sgd", "method": "fedbuff", "attack": "empire"},
+        {"optimizer": "sgd", "method": "aflguard", "server_samples": 60, "attack": "gaussian"},
+    ],
+    ids=lambda keys: "-".join(str(value) for value in keys.values()),
+)
+def test_a_module_trains_as_its_torchscript_file_does(keys, program, data, files, tmp_path):
     torch = pytest.importorskip("torch")
     net = make_net()
     torch.jit.script(net).save(str(tmp_path / "net.pt"))
-    settings = {**SPEC, "optimizer": optimizer, "updates": 120, "attack": "label-flip"}
+    settings = {**SPEC, "updates": 120, "attack": "label-flip", **keys}
     spec = {**settings, **files, "model": str(tmp_path / "net.pt")}
     del spec["hidden"]
     keys = [f"{key} = {value!r}".replace("'", '"') for key, value in spec.items()]
@@ -244,31 +266,38 @@ def test_every_method_is_reached_by_its_name(data, files):
         ballast.Simulation(torch.nn.Linear(6, 3), None, *data, method="fedbuf")
 
 
-def test_every_attack_is_reached_by_its_name(rng):
+def test_every_attack_is_reached_by_its_name_under_every_method(rng):
     torch = pytest.importorskip("torch")
     # Statistics that can be lied about.
     data = [(rng.random((60, 1, 4, 4), dtype=np.float32), rng.integers(0, 3, 60)) for _ in range(2)]
-    for entry in ballast.attacks():
-        if entry.name == "back-door":
-            continue  # paints into images, which the program has and Python keeps to itself
-        if all(parameter.get("default") for parameter in entry.parameters):
-            history = ballast.Simulation(
-                torch.nn.Sequential(
-                    torch.nn.Conv2d(1, 2, 3),
-                    torch.nn.BatchNorm2d(2),
-                    torch.nn.Flatten(),
-                    torch.nn.Linear(8, 3),
-                ),
-                None,
-                *data,
-                workers=5,
-                byzantine=1,
-                share=0.2,
-                updates=20,
-                evaluate_every=20,
-                attack=entry.name,
-            ).run(progress=False)
-            assert history.status == "finished", entry.name
+
+    def simulation(**settings):
+        net = torch.nn.Sequential(
+            torch.nn.Conv2d(1, 2, 3),
+            torch.nn.BatchNorm2d(2),
+            torch.nn.Flatten(),
+            torch.nn.Linear(8, 3),
+        )
+        cluster = {"workers": 5, "byzantine": 1, "share": 0.2, "updates": 12, "evaluate_every": 6}
+        return ballast.Simulation(net, None, *data, **cluster, **settings)
+
+    names = [entry.name for entry in ballast.attacks()]
+    names.remove("back-door")
+    for name in names:
+        for method, keys in METHODS.items():
+            history = simulation(attack=name, method=method, **keys).run(progress=False)
+            assert history.status == "finished" and history.t.tolist() == [6, 12], (name, method)
+    for method, keys in METHODS.items():
+        explained = simulation(attack="little", method=method, **keys)
+        if method.startswith("table"):
+            history = explained.run(progress=False, explain=True)
+            assert history["byzantine_kept"].shape == (2,)
+        else:
+            with pytest.raises(ballast.Unsupported, match="only the rows of a table"):
+                explained.run(progress=False, explain=True)
+    for attack in ("back-door", "ambush(back-door)"):
+        with pytest.raises(ballast.Unsupported, match="in Python"):
+            simulation(attack=attack)
 
 
 def test_data_sets_of_every_kind_give_the_same_run(data):
