@@ -34,9 +34,10 @@ namespace nb = nanobind;
 using ReportPair = std::pair<std::vector<double>, std::size_t>;  // kept, iterations
 
 constexpr std::size_t kRulesKept = 256;
-// Above this many values a call's scratch memory is not worth keeping from call to call; on a
-// device, where taking memory waits for all work, it is for longer.
-constexpr std::size_t kScratchValuesMax = 4'000'000;
+// Scratch memory is kept from call to call for tables of so many values: nnm needs as much as the
+// rows have, 80 MB, and new memory costs it half of its time. On a device, where taking memory
+// waits for all work, it is kept for larger ones.
+constexpr std::size_t kScratchValuesMax = 20'000'000;
 constexpr std::size_t kDeviceScratchValuesMax = 64'000'000;
 
 const Place kHost = {};  // for arrays; nobody computes there
