@@ -12,8 +12,9 @@ endif()
 find_program(BALLAST_CCACHE ccache)
 if(BALLAST_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Without the first setting it does not cache what uses precompiled headers; with the others a
-  # second clone or worktree finds what the first one compiled.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+  # second clone or worktree finds what the first one compiled. Not CMake's own env: pip puts CMake
+  # in another place at every build, and everything would be compiled again.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
     CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${BALLAST_CCACHE})
 endif()

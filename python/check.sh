@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What `make check` runs for the Python package: ruff and mypy, and the whole suite against the
-# wheel in an empty environment of its own, with current PyTorch, NumPy 2, JAX, Flower, grpcio,
-# ByzFL and ByzPy from PyPI.
+# What `make check` runs for the Python package: ruff and mypy, an editable install, and the whole
+# suite against the wheel in an empty environment of its own, with current PyTorch, NumPy 2, JAX,
+# Flower, grpcio, ByzFL and ByzPy from PyPI.
 #
 # PyPI's PyTorch is for CUDA and brings gigabytes of libraries, so that it is taken only where the
 # disk has room. BALLAST_CHECK_TORCH names another one ("torch==2.13.0+cpu", where the index has
@@ -20,6 +20,7 @@ $tools/ruff format --check --quiet python examples/python
 $tools/mypy
 
 python/wheel.sh
+python/editable_test.sh
 venv=build/python/check
 rm -rf $venv
 /usr/bin/python3 -m venv $venv

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a wheel in build/wheel of what `make build` has built, so that nothing is compiled twice.
+# Makes a wheel in build/wheel of what `make build` has built.
 # auditwheel, where it can be had, makes it a manylinux one, which brings its libraries along and
 # runs on any Linux whose C library is not older than this one's.
 set -euo pipefail
@@ -12,14 +12,8 @@ if ! $python -c "import nanobind, scikit_build_core" 2>/dev/null; then
   echo "python: no wheel without nanobind and scikit-build-core, which come from PyPI" >&2
   exit 1
 fi
-$python -m pip wheel . --quiet --disable-pip-version-check --no-deps \
-  --no-build-isolation --wheel-dir build/wheel \
-  --config-settings=build-dir=build \
-  --config-settings=cmake.define.BALLAST_DEVELOPER=ON \
-  --config-settings=cmake.define.BALLAST_WERROR=ON \
-  --config-settings=cmake.define.BALLAST_TORCH=ON
-# What was told to the build for the wheel is not for the builds to come.
-cmake --preset release -U 'SKBUILD*' >build/configure-release.log
+. python/built.sh
+$python -m pip wheel . --wheel-dir build/wheel "${from_build[@]}"
 
 mkdir -p build/wheel/repaired
 if PATH="$PWD/build/python/venv/bin:$PATH" $python -m auditwheel repair \

@@ -31,9 +31,9 @@ def byzfl_aggregators() -> Any:
 
 
 def milliseconds(call: Callable[[], Any], seconds: float = 1.0) -> float:
-    """The fastest of as many calls as fit, at least three."""
+    """The fastest of as many calls as fit, at least two."""
     best, end, calls = float("inf"), time.perf_counter() + seconds, 0
-    while calls < 3 or time.perf_counter() < end:
+    while calls < 2 or time.perf_counter() < end:
         start = time.perf_counter()
         call()
         best, calls = min(best, time.perf_counter() - start), calls + 1

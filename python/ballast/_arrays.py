@@ -37,6 +37,8 @@ def _view_of_torch(tensor: Any) -> Tuple[Array, Restore]:
     dtype = tensor.dtype
     if not dtype.is_floating_point:
         raise InvalidArgument(f"the elements are {dtype}, but rows must be floating-point numbers")
+    if tensor.layout != torch.strided or tensor.is_nested:
+        raise InvalidArgument("the tensor is sparse or nested; make it one with .to_dense()")
     values = tensor.detach()
     if dtype not in (torch.float32, torch.float64):
         values = values.float()
@@ -54,9 +56,15 @@ _HOST = (1, 3, 11)  # DLPack's numbers of host memory: plain, pinned by CUDA, pi
 
 def _view_of_foreign(value: Any) -> Tuple[Array, Restore]:
     """Anything with DLPack, or else with the buffer protocol or NumPy's own."""
-    if isinstance(value, (memoryview, bytes, bytearray)) or not hasattr(value, "__dlpack__"):
-        return np.asarray(value), _same
     kind = type(value).__name__
+    if isinstance(value, (memoryview, bytes, bytearray)) or not hasattr(value, "__dlpack__"):
+        view = numbers_of(value)
+        if view.dtype == object:
+            raise InvalidArgument(
+                f"rows are one array, or a list of arrays, of floating-point numbers, and a {kind} "
+                "is neither"
+            )
+        return view, _same
     if hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] not in _HOST:
         raise Unsupported(
             f"an array of type {kind} is in the memory of a device, but this is done in host "
@@ -84,6 +92,14 @@ def _view_of_foreign(value: Any) -> Tuple[Array, Restore]:
     return view, restore
 
 
+def numbers_of(value: Any, dtype: Any = None) -> Array:
+    """Lists and the like as NumPy sees them."""
+    try:
+        return np.asarray(value, dtype)
+    except Exception as error:  # whatever the value's own methods raise
+        raise InvalidArgument(f"these are no rows of numbers: {error}") from error
+
+
 def _restore_to_jax(value: Any) -> Restore:
     """Arrays of JAX before 0.4.32, as those for Python 3.9 are, name no namespace. What others have
     that name none comes back as NumPy's."""
@@ -106,13 +122,16 @@ def view_of(value: Any, row: Optional[int] = None) -> Tuple[Array, Restore]:
     if type(value) is np.ndarray:
         view, restore = value, _same
     elif isinstance(value, np.ndarray):
+        if isinstance(value, np.ma.MaskedArray) and value.mask.any():
+            raise InvalidArgument("values of the array are masked; fill them, or leave rows out")
         view, restore = np.asarray(value), _same
     elif is_torch(value):
         view, restore = _view_of_torch(value)
     else:
         view, restore = _view_of_foreign(value)
     if view.dtype == np.float32:
-        return (view if view.dtype.isnative else view.astype(np.float32)), restore
+        is_ready = view.dtype.isnative and view.flags.aligned
+        return (view if is_ready else view.astype(np.float32)), restore
     return _to_float32(view, restore, row)
 
 
@@ -185,7 +204,7 @@ def _rows_of_list(rows: Sequence[Any]) -> Rows:
     shape: Tuple[int, ...] = ()
     for i, row in enumerate(rows):
         if isinstance(row, (list, tuple)):
-            row = np.asarray(row, dtype=np.float64)
+            row = numbers_of(row, np.float64)
         view, restore_this = view_of(row, i)
         if restore is None:
             restore, shape = restore_this, view.shape
@@ -211,11 +230,11 @@ def vector_of(values: Any, what: str = "the values") -> Array:
 def weights_of(weights: Any) -> Optional[List[float]]:
     if weights is None:
         return None
-    if is_torch(weights):
-        weights = weights.detach().cpu().numpy()
     try:
+        if is_torch(weights):
+            weights = weights.detach().cpu().numpy()
         values = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise InvalidArgument(f"weights must be numbers: {error}") from None
     if values.ndim != 1:
         raise InvalidArgument(f"the weights have the shape {values.shape}; give one per row")

@@ -1,12 +1,14 @@
 """A worker's connection to a server, and a server in the process."""
 
 import json
+import math
 import os
 import zlib
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
+from . import _checks
 from ._arrays import vector_of
 from ._errors import InvalidArgument
 from ._toml import to_toml
@@ -41,16 +43,35 @@ TlsLike = Union[Tls, Folder, None]
 def _tls_files(tls: TlsLike, name: str) -> Optional[List[str]]:
     if tls is None:
         return None
-    files = tls if isinstance(tls, Tls) else Tls.folder(tls, name)
-    return [os.fspath(file) for file in files]
+    try:
+        files = tls if isinstance(tls, Tls) else Tls.folder(tls, name)
+        return [_checks.text(os.fsdecode(file), "a file of tls") for file in files]
+    except TypeError as error:
+        raise InvalidArgument(f"tls is a folder, or a Tls of files: {error}") from None
 
 
-def _tensors(shapes: Shapes) -> List[Tuple[str, List[int]]]:
-    return [(name, [int(extent) for extent in shape]) for name, shape in shapes.items()]
+def _tensors(shapes: Any) -> List[Tuple[str, List[int]]]:
+    if not isinstance(shapes, Mapping):
+        raise InvalidArgument(
+            "tensors are names with their shapes, as {'w': (10, 3)}, not a " + type(shapes).__name__
+        )
+    return [(_checks.text(name, "a name"), _shape(name, shape)) for name, shape in shapes.items()]
+
+
+def _shape(name: Any, shape: Any) -> List[int]:
+    if not isinstance(shape, (list, tuple)):
+        raise InvalidArgument(f"the shape of {name} is {shape!r}; write it as (10, 3) or (10,)")
+    return [_checks.whole(extent, f"an extent of {name}", 0, 2**40) for extent in shape]
 
 
 def _size(tensors: Sequence[Tuple[str, Sequence[int]]]) -> int:
-    return sum(int(np.prod(shape, dtype=np.int64)) for _, shape in tensors)
+    return sum(math.prod(shape) for _, shape in tensors)
+
+
+def _names(names: Any) -> List[str]:
+    if isinstance(names, str):
+        raise InvalidArgument(f"names are a list of names, not the text {names!r}")
+    return [_checks.text(each, "a worker's name") for each in names or []]
 
 
 class Model(NamedTuple):
@@ -112,19 +133,20 @@ class Client:
 
         if encoding not in ("float32", "bfloat16"):
             raise InvalidArgument(f"encoding is 'float32' or 'bfloat16', not {encoding!r}")
-        if not 0 <= patience <= 1e6:
+        seconds = _checks.number(patience, "patience")
+        if not 0 <= seconds <= 1e6:
             raise InvalidArgument(f"patience is a number of seconds, not {patience!r}")
         parameters, moving = _tensors(tensors), _tensors(statistics or {})
-        self.name = name
+        self.name = _checks.text(name, "the name")
         self._client = _net.Client(
-            server,
+            _checks.text(server, "the server", "train.example.org:7000"),
             name,
             _tls_files(tls, name),
-            server_name,
+            _checks.text(server_name, "server_name"),
             parameters + moving,
-            _size(parameters),
-            _size(moving),
-            float(patience),
+            _checks.whole(_size(parameters), "the number of values", 1, 2**40),
+            _checks.whole(_size(moving), "the number of statistics", 0, 2**40),
+            seconds,
             encoding == "bfloat16",
             zlib.crc32(name.encode()),
         )
@@ -191,7 +213,9 @@ class Server:
 
         self._network: Optional[Network] = None
         if isinstance(model, Mapping):
-            self._shapes = {key: np.shape(value) for key, value in model.items()}
+            self._shapes = {
+                _checks.text(key, "a name"): tuple(np.shape(value)) for key, value in model.items()
+            }
             flat = [vector_of(value) for value in model.values()]
             parameters = np.concatenate(flat) if flat else np.empty(0, np.float32)
             statistics = np.empty(0, np.float32)
@@ -202,16 +226,16 @@ class Server:
             statistics = self._network.read_statistics()
             tensors = _tensors(dict(self._network.parameter_slots + self._network.statistic_slots))
         spec = {"name": "server", "workers": workers, "seeds": [seed], **settings}
-        self._host = listen.rpartition(":")[0]
+        self._host = _checks.text(listen, "listen", "127.0.0.1:0").rpartition(":")[0]
         self._server = _net.Server(
             to_toml(spec),
             parameters,
             statistics,
             tensors,
             listen,
-            _tls_files(tls, name),
-            list(names or []),
-            threads,
+            _tls_files(tls, _checks.text(name, "the name")),
+            _names(names),
+            _checks.threads(threads),
         )
 
     @property
@@ -226,7 +250,7 @@ class Server:
 
     def wait(self, seconds: float = 1e9) -> bool:
         """Waits until the training is over; False if it is not by then. Ctrl-C ends it."""
-        return self._server.wait(float(seconds))
+        return self._server.wait(_checks.number(seconds, "seconds"))
 
     def status(self) -> Dict[str, Any]:
         """What /status of `ballast serve` tells: version, accepted, workers with verdicts, ..."""

@@ -1,11 +1,11 @@
 """What a run leaves behind."""
 
-from typing import Any, Dict, Iterator, List, Mapping, Optional
+from typing import Any, Dict, List, Optional
 
 import numpy as np
 
 
-class History(Mapping[str, np.ndarray]):
+class History(Dict[str, np.ndarray]):
     """One run: columns of what was measured at each evaluation, and the last model.
 
     history["test_accuracy"] is a column, history.t their x axis; pandas.DataFrame(history) is the
@@ -32,33 +32,23 @@ class History(Mapping[str, np.ndarray]):
         self.statistics: Optional[np.ndarray] = run.get("statistics")
         rows: List[Dict[str, Any]] = run["evaluations"]
         names = list(rows[0]) if rows else []
-        self._columns = {name: np.array([row[name] for row in rows]) for name in names}
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        return self._columns[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
+        # A dictionary, for pandas makes no columns of other mappings.
+        super().__init__((name, np.array([row[name] for row in rows])) for name in names)
 
     def __getattr__(self, name: str) -> np.ndarray:
-        columns = self.__dict__.get("_columns", {})
-        if name in columns:
-            column: np.ndarray = columns[name]
-            return column
+        if name in self:
+            return self[name]
         raise AttributeError(f"{name} is neither an attribute nor a column of the history")
 
     @property
     def accuracy(self) -> float:
         """On the test set, at the end, from 0 to 1."""
-        return float(self._columns["test_accuracy"][-1]) if self._columns else float("nan")
+        return float(self["test_accuracy"][-1]) if self else float("nan")
 
     def to_pandas(self) -> Any:
         import pandas
 
-        return pandas.DataFrame(self._columns)
+        return pandas.DataFrame(self)
 
     def plot(self, column: str = "test_accuracy", ax: Any = None, **options: Any) -> Any:
         """Draws a column against the number of updates; returns matplotlib's axes."""
@@ -67,7 +57,7 @@ class History(Mapping[str, np.ndarray]):
 
             ax = plt.gca()
         label = options.pop("label", self.curve or self.run)
-        ax.plot(self._columns["t"], self._columns[column], label=label, **options)
+        ax.plot(self["t"], self[column], label=label, **options)
         ax.set_xlabel("updates")
         ax.set_ylabel(column.replace("_", " "))
         return ax

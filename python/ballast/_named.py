@@ -1,6 +1,6 @@
 """Rules on named tensors: the states of models, and trees of arrays."""
 
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, Mapping
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ._rules import aggregate
 
 def aggregate_named(
     expression: str,
-    states: Sequence[Any],
+    states: Iterable[Any],
     weights: Any = None,
     return_report: bool = False,
     **options: Any,
@@ -27,6 +27,9 @@ def aggregate_named(
     >>> states = [net.state_dict() for net in nets]
     >>> net.load_state_dict(ballast.aggregate_named("ctma(gm, 0.4)", states))
     """
+    if isinstance(states, Mapping):
+        raise InvalidArgument("states are a list of states, and this is one of them")
+    states = list(states)
     if not states:
         raise InvalidArgument("there is nothing to aggregate: no rows, or rows of length 0")
     leaves: List[Dict[str, Any]] = [{} for _ in states]
@@ -38,7 +41,7 @@ def aggregate_named(
     floating = [name for name in first if _takes_part(name, first[name])]
     if not floating:
         raise InvalidArgument("there are no floating-point tensors")
-    views = [[view_of(leaf[name])[0] for name in floating] for leaf in leaves]
+    views = [[view_of(leaf[name], i)[0] for name in floating] for i, leaf in enumerate(leaves)]
     for i, row in enumerate(views):
         for name, view, expected in zip(floating, row, views[0]):
             if view.shape != expected.shape:

@@ -5,11 +5,10 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from . import _core, _device
+from . import _checks, _core, _device
 from ._arrays import Restore, rows_of, vector_of, view_of, weights_of
 from ._errors import InvalidArgument, Unsupported
 
-_DRAW_MAX = 2**64
 _default_threads = 0
 
 
@@ -17,8 +16,7 @@ def set_threads(threads: int) -> None:
     """How many threads calls use that do not say it themselves; 0: every hardware thread. Results
     do not depend on it. On a machine that does other work, fewer are often faster."""
     global _default_threads
-    _default_threads = 0
-    _default_threads = _threads(threads)
+    _default_threads = _checks.threads(threads)
 
 
 class Report(NamedTuple):
@@ -56,7 +54,7 @@ def names(kind: str) -> List[Entry]:
     """Everything of a kind that can be named: "rules", "attacks", "methods", "weights",
     "arrivals", "compute-times", "models" or "optimizers", as `ballast list` prints it."""
     entries = []
-    for line in _core.catalogue(kind).splitlines():
+    for line in _core.catalogue(_checks.text(kind, "the kind")).splitlines():
         known = json.loads(line)
         entries.append(Entry(*(known[field] for field in Entry._fields)))
     return entries
@@ -77,7 +75,7 @@ def attacks() -> List[Entry]:
 
 def canonical(expression: str, kind: str = "rules") -> str:
     """The one text of all that mean the same: "ctma( gm,2/5 )" becomes "ctma(gm, 0.4)"."""
-    return _core.canonical(kind, expression)
+    return _core.canonical(_checks.text(kind, "the kind"), _text(expression))
 
 
 def aggregate(
@@ -136,29 +134,19 @@ def aggregate(
 
 
 def _text(expression: Any) -> str:
-    if not isinstance(expression, str):
-        raise InvalidArgument(
-            f"a rule is a text such as 'ctma(gm, 0.4)', not {type(expression).__name__}"
-        )
-    return expression
+    return _checks.text(expression, "a rule", "ctma(gm, 0.4)")
 
 
 def _draw(draw: Any) -> int:
-    if isinstance(draw, int) and 0 <= draw < _DRAW_MAX:
-        return draw
-    raise InvalidArgument(f"draw is a whole number from 0, below 2^64, not {draw!r}")
+    return _checks.whole(draw, "draw", 0, 2**64)
 
 
 def _threads(threads: Any) -> int:
-    if isinstance(threads, int) and 0 <= threads <= 1024:
-        return threads or _default_threads
-    raise InvalidArgument(f"threads is a whole number from 0 to 1024, not {threads!r}")
+    return _checks.threads(threads) or _default_threads
 
 
 def _size(value: Any, what: str) -> int:
-    if isinstance(value, (int, np.integer)) and 1 <= value < 2**40:
-        return int(value)
-    raise InvalidArgument(f"{what} is a whole number from 1, not {value!r}")
+    return _checks.whole(value, what, 1, 2**40)
 
 
 class Table:
@@ -200,7 +188,6 @@ class Table:
                 _threads(threads),
                 self._device,
             )
-        self._counts = [0] * self.workers
         self._restore: Restore = lambda result: result
         self._view: Optional[_device.DeviceArray] = None  # of the row put last, if on the device
 
@@ -223,26 +210,24 @@ class Table:
     @property
     def counts(self) -> Tuple[int, ...]:
         """How often each worker's row was put."""
-        return tuple(self._counts)
+        return tuple(self._table.counts())
 
     def put(self, worker: int, values: Any, weight: Optional[float] = None) -> None:
         """Replaces a worker's row. Without a weight it is how often the worker's row was put, this
         time included: what a server does. The values are copied, and checked: a NaN is refused and
         changes nothing."""
         number = self._number(worker)
-        count = self._counts[number] + 1
-        used = float(count if weight is None else weight)
+        used = None if weight is None else _checks.number(weight, "the weight")
         where = _device.device_of(values)
         if where is not None:
             self._put_on_device(number, values, used, where)
-        else:
-            with _device.first_device():
-                self._table.put(number, vector_of(values), used)
-            self._restore = view_of(values)[1] if not isinstance(values, (list, tuple)) else _as_is
-            self._view = None
-        self._counts[number] = count
+            return
+        with _device.first_device():
+            self._table.put(number, vector_of(values), used)
+        self._restore = view_of(values)[1] if not isinstance(values, (list, tuple)) else _as_is
+        self._view = None
 
-    def _put_on_device(self, number: int, values: Any, weight: float, where: str) -> None:
+    def _put_on_device(self, number: int, values: Any, weight: Optional[float], where: str) -> None:
         if self._device != "cuda":
             raise Unsupported(
                 f"the row is on {where}, but the table is in host memory; make it with "
@@ -257,12 +242,11 @@ class Table:
 
     def set_weight(self, worker: int, weight: float) -> None:
         """Changes the weight of a row that is there."""
-        self._table.set_weight(self._number(worker), float(weight))
+        self._table.set_weight(self._number(worker), _checks.number(weight, "the weight"))
 
     def remove(self, worker: int) -> None:
         """Takes a worker's row out; its count begins anew."""
         self._table.remove(self._number(worker))
-        self._counts[self._number(worker)] = 0
 
     def __len__(self) -> int:
         return len(self._table.filled())

@@ -1,22 +1,34 @@
 """Trainings in a simulated cluster: the library's own models, or any of PyTorch's."""
 
 import os
+import threading
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from . import _core
-from ._arrays import is_torch
+from . import _checks, _core
 from ._device import check_device, name_of
 from ._device_run import CHANGES, DeviceRun
 from ._errors import InvalidArgument, IoError, Unsupported
 from ._history import History
 from ._network import Network
 from ._progress import Progress, listener
-from ._toml import to_toml
+from ._samples import Samples
+from ._toml import is_table, to_toml
 
 Spec = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+
+# One simulation at a time: PyTorch's random numbers and number of threads are the process's.
+_turn = threading.RLock()
+
+
+def _renew_turn() -> None:
+    global _turn
+    _turn = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_turn)
 
 
 def train(
@@ -26,38 +38,47 @@ def train(
     threads: int = 0,
     explain: bool = False,
     progress: Progress = None,
+    force: bool = False,
     **settings: Any,
 ) -> List[History]:
     """Runs a specification natively, without Python in the loop: what `ballast train` does.
 
     spec      a TOML file, a TOML text (of more than one line), or a dictionary of the same keys;
               docs/spec.md has them
-    out       a folder for records, models and pictures; None: nothing is written
+    out       a folder for records, models and pictures; None: nothing is written. Runs that are
+              there are not made again, and those that were interrupted go on
     threads   0: every hardware thread; the results do not depend on it
-    explain   also record what the rule did at every evaluation
+    explain   also record what the rule did at every evaluation, where the method is "table"
     progress  True, False, None (on a terminal), or a callable that is told (done, total)
+    force     replace what `out` holds of other settings, which is refused else
     settings  single keys that replace those of the specification: rule="gm", updates=100
 
-    Returns one History per run, in the order of the plan. Ctrl-C ends it within a few updates.
+    Returns one History per run, in the order of the plan; with `out` the models are in that folder,
+    and not in it. Ctrl-C ends it within a few updates.
 
     >>> runs = ballast.train({"data": "mnist", "rule": "ctma(gm, 0.4)", "updates": 500})
     >>> runs[0].accuracy
     """
     text, file = _text_of(spec)
-    overrides = [
-        to_toml({key: value}).strip().replace(" = ", "=", 1) for key, value in settings.items()
-    ]
+    overrides = [_override(key, value) for key, value in settings.items()]
     total = _core.count_updates(text, file, overrides)
     runs = _core.train(
         text,
         file,
         overrides,
         "" if out is None else os.fspath(out),
-        threads or _core.hardware_threads(),
-        explain,
+        _checks.threads(threads) or _core.hardware_threads(),
+        bool(explain),
+        bool(force),
         listener(progress, total),
     )
     return [History(run) for run in runs]
+
+
+def _override(key: str, value: Any) -> str:
+    if is_table(value):
+        raise InvalidArgument(f"{key} is a table, which belongs into the specification itself")
+    return to_toml({key: value}).strip().replace(" = ", "=", 1)
 
 
 def _text_of(spec: Spec) -> Tuple[str, str]:
@@ -74,85 +95,6 @@ def _text_of(spec: Spec) -> Tuple[str, str]:
         raise InvalidArgument(f"{path}: {error}") from error
 
 
-class _Samples:
-    """A data set of the user's: a pair of tensors or arrays, or a map-style Dataset."""
-
-    def __init__(self, given: Any, what: str, device: Any) -> None:
-        import torch
-
-        self._torch = torch
-        self._device = device
-        self._pair: Optional[Tuple[Any, Any]] = None
-        tensors = getattr(given, "tensors", given)
-        if isinstance(tensors, (tuple, list)) and len(tensors) == 2:
-            inputs, targets = (_tensor(torch, part) for part in tensors)
-            if len(inputs) != len(targets):
-                raise InvalidArgument(f"{what} has {len(inputs)} inputs but {len(targets)} targets")
-            self._pair = (inputs.to(device), targets.to(device))
-            self.size = len(inputs)
-        elif hasattr(given, "__getitem__") and hasattr(given, "__len__"):
-            self.size = len(given)
-        else:
-            raise InvalidArgument(
-                f"{what} is a {type(given).__name__}; give (inputs, targets) or a Dataset"
-            )
-        if self.size == 0:
-            raise InvalidArgument(f"{what} is empty")
-        self._given = given
-
-    def batch(self, indices: np.ndarray) -> Tuple[Any, Any]:
-        return self.chosen(indices, None)()
-
-    def chosen(
-        self, indices: np.ndarray, classes: Optional[np.ndarray]
-    ) -> Callable[[], Tuple[Any, Any]]:
-        """These samples, new ones each time, for a model may change its inputs; with other classes
-        than their own where such are given."""
-        if self._pair is None:
-            there = None if classes is None else self._bring(classes)
-            return lambda: self._collated(indices, there)
-        inputs, targets = self._pair
-        if classes is None:
-            where = self._bring(indices)
-            return lambda: (inputs[where], targets[where])
-        where, there = self._bring(np.stack((indices, classes)))
-        return lambda: (inputs[where], there.clone())
-
-    def _collated(self, indices: np.ndarray, classes: Any) -> Tuple[Any, Any]:
-        samples = [self._given[int(i)] for i in indices]
-        inputs, targets = self._torch.utils.data.default_collate(samples)
-        if classes is not None:
-            return inputs.to(self._device), classes.clone()
-        return inputs.to(self._device), targets.to(self._device)
-
-    def _bring(self, numbers: np.ndarray) -> Any:
-        """To the device. A copy from memory that is not pinned would wait for all of its work."""
-        there = self._torch.from_numpy(numbers.astype(np.int64))
-        if self._device.type == "cuda":
-            there = there.pin_memory()
-        return there.to(self._device, non_blocking=True)
-
-    def labels(self) -> Optional[np.ndarray]:
-        """Classes, or None where targets are not whole numbers."""
-        if self._pair is not None:
-            targets = self._pair[1]
-        else:
-            targets = getattr(self._given, "targets", None)
-            if targets is None:
-                targets = [self._given[i][1] for i in range(self.size)]
-            targets = self._torch.as_tensor(targets)
-        if targets.ndim != 1 or targets.dtype.is_floating_point:
-            return None
-        labels: np.ndarray = targets.cpu().numpy().astype(np.int64)
-        if labels.min() < 0:
-            raise InvalidArgument(f"the classes begin at 0, but there is {labels.min()}")
-        return labels
-
-
-def _tensor(torch: Any, part: Any) -> Any:
-    return part if is_torch(part) else torch.as_tensor(np.asarray(part))
-
-
 class Simulation:
     """A cluster of workers, some of which lie, that trains a PyTorch model of yours.
 
@@ -163,7 +105,8 @@ class Simulation:
     model      a torch.nn.Module; it is trained in place, and starts from the weights it has
     loss       called as loss(outputs, targets); None: cross-entropy
     train_set  (inputs, targets), a TensorDataset, or any Dataset with an order
-    test_set   the same; the accuracy is the share of the samples whose class is found
+    test_set   the same; the accuracy is the share of the samples whose class is found, NaN where
+               targets are no classes
     workers, byzantine, share, attack, rule, ...   keys of a specification, see docs/spec.md:
                updates, evaluate_every, batch, optimizer ("mu2", "momentum", "sgd"), eta, beta,
                weights, arrivals, partition, seed, ...
@@ -207,11 +150,12 @@ class Simulation:
         self._network = Network(model)
         self._torch = self._network.torch
         self._loss = loss or self._torch.nn.CrossEntropyLoss()
-        self._train = _Samples(train_set, "train_set", self._network.device)
-        self._test = _Samples(test_set, "test_set", self._network.device)
+        self._train = Samples(train_set, "train_set", self._network.device)
+        self._test = Samples(test_set, "test_set", self._network.device)
         labels = self._train.labels()
         self._labels: List[int] = [] if labels is None else labels.tolist()
-        self._classes = 0 if labels is None else max(classes or 0, int(labels.max()) + 1)
+        known = 0 if classes is None else _checks.whole(classes, "classes", 1, 2**31)
+        self._classes = 0 if labels is None else max(known, int(labels.max()) + 1)
         for key in ("data", "model", "engine", "hidden", "seeds", "grid", "panel", "curve"):
             if key in settings:
                 raise InvalidArgument(f"a simulation takes no '{key}': it is one run of a model")
@@ -229,6 +173,11 @@ class Simulation:
         self._text = to_toml(spec)
         self.updates = _core.count_updates(self._text, "simulation", [])
         self._attack = _core.canonical("attacks", attack) if byzantine else "none"
+        if "back-door" in self._attack:
+            raise Unsupported(
+                "back-door paints into the library's images, and those of a simulation are in "
+                "Python; train() has it"
+            )
         self._method = str(settings.get("method", "table"))
 
     @property
@@ -242,12 +191,20 @@ class Simulation:
     def run(self, *, explain: bool = False, progress: Progress = None, threads: int = 1) -> History:
         """Trains from the weights the model has now, and leaves the last ones in it.
 
+        explain  also record what the rule did at every evaluation, where the method is "table"
+        progress True, False, None (on a terminal), or a callable that is told (done, total)
         threads  of PyTorch's: one gradient of a small batch gains nothing by more, and with one the
                  result does not depend on the machine
 
         Ctrl-C ends the run between two gradients; PyTorch's random numbers go on afterwards as if
-        nothing had been drawn. An exception of the model or the loss is raised here.
+        nothing had been drawn. An exception of the model or the loss is raised here. Other threads
+        that run simulations wait for this one.
         """
+        told = listener(progress, self.updates)
+        with _turn:
+            return self._run(explain, told, _checks.whole(threads, "threads", 1, 1025))
+
+    def _run(self, explain: bool, told: Optional[Callable[[int], None]], threads: int) -> History:
         network = self._network
         torch, on_cuda = self._torch, network.device.type == "cuda"
         was_training = network.module.training
@@ -256,7 +213,6 @@ class Simulation:
         threads_before = torch.get_num_threads()
         start = network.read_parameters()
         statistics = network.read_statistics()
-        told = listener(progress, self.updates)
         torch.set_num_threads(threads)
         try:
             if self.on_device and not explain:
@@ -338,16 +294,18 @@ class Simulation:
         torch = self._torch
         self._network.load(parameters, statistics)
         self._network.evaluate()
-        loss, correct = 0.0, 0
+        loss, correct, has_classes = 0.0, 0, False
         with torch.no_grad():
             for first in range(0, self._test.size, 256):
                 indices = np.arange(first, min(first + 256, self._test.size))
                 inputs, targets = self._test.batch(indices)
                 outputs = self._network.module(inputs)
                 loss += float(self._loss(outputs, targets)) * len(indices)
-                if outputs.ndim == 2 and targets.ndim == 1:
+                has_classes = outputs.ndim == 2 and targets.ndim == 1
+                if has_classes:
                     correct += int((outputs.argmax(1) == targets).sum())
-        return loss / self._test.size, correct / self._test.size
+        size = self._test.size
+        return loss / size, correct / size if has_classes else float("nan")
 
     def state_dict(self, history: History) -> Dict[str, Any]:
         """The model of a history as named tensors."""

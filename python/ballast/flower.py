@@ -104,12 +104,18 @@ class RobustStrategy(FedAvg):  # type: ignore[misc]
                 return None
             if value.dtype.kind != "f":
                 state[name] = expected
-            elif not np.isfinite(value.astype(np.float32)).all():
+            elif not _is_finite(value):
                 return None
         return state
 
     def summary(self) -> None:
         super().summary()
+
+
+def _is_finite(value: np.ndarray) -> bool:
+    """As float32, in which rows are aggregated."""
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(value.astype(np.float32)).all())
 
 
 def _state_of(arrays: ArrayRecord) -> State:

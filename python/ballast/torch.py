@@ -5,6 +5,7 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
+from . import _checks
 from ._client import Client, Model, TlsLike
 from ._core import Worker
 from ._errors import BallastError, InvalidArgument
@@ -71,13 +72,13 @@ class Optimizer:
             gradient,
             self._network.dim,
             self._network.read_statistics(),
-            optimizer,
-            beta,
-            momentum,
+            _checks.text(optimizer, "the optimizer"),
+            None if beta is None else _checks.number(beta, "beta"),
+            _checks.number(momentum, "momentum"),
         )
         self._model: Optional[Model] = None
         self._statistics = self._network.read_statistics()
-        self._closure: Callable[[], Any] = lambda: None
+        self._closure: Optional[Callable[[], Any]] = None  # of the step under way
         self._random: Any = None
         self._random_after: Any = None
         self.accepted = 0
@@ -116,6 +117,10 @@ class Optimizer:
                  is called once or twice, and must take the same sample both times. Dropout draws
                  the same mask both times, and the second time moves no running statistics.
         """
+        if not callable(closure):
+            raise InvalidArgument(f"a closure computes the loss; {closure!r} cannot be called")
+        if self._closure is not None:
+            raise InvalidArgument("a step is under way, in its closure or in another thread")
         if self._model is None:
             self.join()
         model = self._model
@@ -130,7 +135,7 @@ class Optimizer:
         finally:
             if self._random_after is not None:
                 self._torch.set_rng_state(self._random_after)
-            self._closure = lambda: None
+            self._closure = None
             self._load()
         try:
             pushed = self._client.push(update, statistics)
@@ -177,6 +182,7 @@ class Optimizer:
 
         def loss_of() -> Any:
             with self._torch.enable_grad():
+                assert self._closure is not None
                 loss = self._closure()
                 if not self._torch.is_tensor(loss):
                     raise InvalidArgument("the closure must return the loss, a tensor")

@@ -9,6 +9,7 @@
 #include "ballast/expression/render.h"
 #include "python/src/calls.h"
 #include "python/src/errors.h"
+#include "python/src/gil.h"
 #include "python/src/modules.h"
 
 namespace ballast::python {
@@ -28,8 +29,11 @@ std::string canonical(const std::string& kind, const std::string& text) {
 }  // namespace
 
 NB_MODULE(_core, module) {
+  // A daemon thread that outlives the program keeps what it uses; it is no leak to warn of.
+  nb::set_leak_warnings(false);
   register_errors();
   watch_for_forks();
+  end_callbacks_at_exit(module);
   module.attr("version") = BALLAST_VERSION;
   module.def("hardware_threads", &hardware_threads);
   module.def("catalogue", &catalogue, nb::arg("kind"));

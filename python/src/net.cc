@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "ballast/assembly/parts.h"
+#include "ballast/identity/name.h"
 #include "ballast/kernels/finite.h"
 #include "ballast/service/credentials.h"
 #include "ballast/service/plan.h"
@@ -91,6 +92,7 @@ class ClientHandle {
                std::size_t statistic_count, double patience, bool is_short, std::uint64_t seed)
       : dim_(dim), statistic_count_(statistic_count) {
     if (dim == 0) raise_invalid("a model has at least one value");
+    raise_if_failed(identity::check_name(name));  // gRPC ends the process for some others
     options_ = {.server = std::move(server),
                 .tls = tls_files(tls),
                 .name = std::move(name),
@@ -106,7 +108,7 @@ class ClientHandle {
 
   ~ClientHandle() {
     if (!owned_.is_mine()) static_cast<void>(client_.release());  // gRPC cannot end it here
-    const nb::gil_scoped_release released;
+    const WithoutLock released;
     client_.reset();
   }
 
@@ -144,7 +146,7 @@ class ClientHandle {
     const Turn turn(*this);
     if (!client_) return;
     has_joined_ = false;
-    const nb::gil_scoped_release released;
+    const WithoutLock released;
     client_->leave();
   }
 
@@ -260,8 +262,10 @@ class ServerHandle {
     }
     const auto planned = value_or_raise(
         service::plan_run(value_or_raise(experiment::parse_spec(text, "server.toml"))));
+    run_ = planned.name;
     updates_ = planned.run.updates;
     names_ = names.empty() ? service::default_names(planned.run.workers) : std::move(names);
+    for (const std::string& name : names_) raise_if_failed(identity::check_name(name));
     if (names_.size() != planned.run.workers) {
       raise_invalid(fmt::format("{} workers are named, but there are {}", names_.size(),
                                 planned.run.workers));
@@ -273,25 +277,21 @@ class ServerHandle {
     auto server = value_or_raise(
         assembly::make_server(planned.run, planned.seed, model, admission, {.threads = threads}));
     transport::NetworkServerOptions options{
-        .listen = std::move(listen), .run = planned.name, .schema_hash = hash_of(tensors)};
+        .listen = std::move(listen), .run = run_, .schema_hash = hash_of(tensors)};
     if (tls) {
       const service::ServerCredentials credentials{.files = *tls_files(tls), .denied = (*tls)[3]};
       raise_if_failed(service::check_credentials(credentials, wall_clock()));
       options.tls = credentials.files;
       options.identify = value_or_raise(service::make_identify(credentials.denied, wall_clock));
     }
-    const nb::gil_scoped_release released;
+    const WithoutLock released;
     look(server);
-    auto started = transport::NetworkServer::start(
-        options, std::move(server),
-        {.hooks = {.judged = [this](const auto& state, const auto& update) {
-           return on_judged(state, update);
-         }}});
-    if (!started) {
-      const nb::gil_scoped_acquire lock;
-      throw LibraryError{started.error()};
-    }
-    network_ = std::make_unique<transport::NetworkServer>(std::move(*started));
+    network_ =
+        std::make_unique<transport::NetworkServer>(value_or_raise(transport::NetworkServer::start(
+            options, std::move(server),
+            {.hooks = {.judged = [this](const auto& state, const auto& update) {
+               return on_judged(state, update);
+             }}})));
     port_ = network_->port();
     ender_ = std::make_unique<std::thread>([this] { end_when_over(); });
   }
@@ -303,7 +303,7 @@ class ServerHandle {
       static_cast<void>(changed_.release());
       return;
     }
-    const nb::gil_scoped_release released;
+    const WithoutLock released;
     stop_now();
   }
 
@@ -311,6 +311,7 @@ class ServerHandle {
   const std::vector<std::string>& names() const { return names_; }
 
   bool is_over() {
+    owned_.check("server");
     const std::lock_guard lock(mutex_);
     return is_over_;
   }
@@ -345,7 +346,7 @@ class ServerHandle {
 
   void stop() {
     owned_.check("server");
-    const nb::gil_scoped_release released;
+    const WithoutLock released;
     stop_now();
   }
 
@@ -369,6 +370,7 @@ class ServerHandle {
   void look(const server::ParameterServer& server) {
     auto statistics = server.statistics();
     service::ServerStatus status = service::status_of(server, {});
+    status.run = run_;
     status.updates = updates_;
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < status.workers.size() && i < names_.size(); ++i) {
@@ -382,7 +384,7 @@ class ServerHandle {
   // After the end nothing changes any more.
   void refresh() {
     owned_.check("server");
-    const nb::gil_scoped_release released;
+    const WithoutLock released;
     const std::lock_guard lock(network_mutex_);
     if (is_over_or_stopped() || !network_) return;
     network_->exchange().inspect([this](const auto& server) { look(server); });
@@ -413,6 +415,7 @@ class ServerHandle {
   }
 
   Owned owned_;
+  std::string run_;
   std::uint64_t updates_ = 0;
   std::vector<std::string> names_;
   std::vector<float> initial_statistics_;
@@ -460,6 +463,7 @@ void add_network(nb::module_& module) {
 }  // namespace
 
 NB_MODULE(_net, module) {
+  nb::set_leak_warnings(false);
   register_errors();
   add_network(module);
 }

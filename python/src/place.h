@@ -38,8 +38,7 @@ using Stream = std::uintptr_t;
 
 std::mutex& cuda_turn();
 
-// Runs the work without the interpreter's lock. Requires: the work does not touch Python, and in
-// host memory it does not throw.
+// Runs the work without the interpreter's lock. Requires: the work does not touch Python.
 template <typename Work>
 void run_at(const Place& place, Stream stream, Work&& work) {
   if (!place.is_cuda) {
@@ -50,7 +49,7 @@ void run_at(const Place& place, Stream stream, Work&& work) {
     kernels::Backend& backend;
     ~Back() { backend.use_stream(nullptr); }
   };
-  const nanobind::gil_scoped_release released;
+  const WithoutLock released;
   const std::lock_guard turn(cuda_turn());
   place.backend->use_stream(reinterpret_cast<void*>(stream));
   const Back back{*place.backend};

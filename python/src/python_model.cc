@@ -7,6 +7,7 @@
 
 #include "ballast/base/rng.h"
 #include "ballast/learn/batches.h"
+#include "python/src/gil.h"
 
 namespace ballast::python {
 namespace {
@@ -41,7 +42,7 @@ class PythonSource final : public worker::GradientSource {
   Result<double> gradient(std::span<const float> model, const worker::Sample& sample,
                           std::span<float> out, std::span<float> statistics) override {
     BALLAST_TRY_STATUS(batches_.draw(sample, drawn_));
-    const nb::gil_scoped_acquire lock;
+    const WithLock lock;
     try {
       return nb::cast<double>(network_->gradient(
           view(model), view(std::span(drawn_.indices)), view(std::span(drawn_.labels)),
@@ -65,7 +66,7 @@ class PythonEvaluator final : public worker::Evaluator {
 
   Result<worker::Evaluation> evaluate(std::span<const float> model,
                                       std::span<const float> statistics) override {
-    const nb::gil_scoped_acquire lock;
+    const WithLock lock;
     try {
       const auto [loss, accuracy] =
           nb::cast<std::pair<double, double>>(network_->evaluate(view(model), view(statistics)));
@@ -99,7 +100,7 @@ PythonModel::PythonModel(PythonNetwork network, std::shared_ptr<Raised> raised)
     : network_(std::make_shared<PythonNetwork>(std::move(network))), raised_(std::move(raised)) {}
 
 PythonModel::~PythonModel() {
-  const nb::gil_scoped_acquire lock;  // the callables belong to Python
+  const WithLock lock;  // the callables belong to Python
   network_.reset();
 }
 

@@ -10,7 +10,9 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -32,9 +34,10 @@ namespace nb = nanobind;
 using ReportPair = std::pair<std::vector<double>, std::size_t>;  // kept, iterations
 
 constexpr std::size_t kRulesKept = 256;
-// Above this many values a call's scratch memory is not worth keeping from call to call; on a
-// device, where taking memory waits for all work, it is for longer.
-constexpr std::size_t kScratchValuesMax = 4'000'000;
+// Scratch memory is kept from call to call for tables of so many values: nnm needs as much as the
+// rows have, 80 MB, and new memory costs it half of its time. On a device, where taking memory
+// waits for all work, it is kept for larger ones.
+constexpr std::size_t kScratchValuesMax = 20'000'000;
 constexpr std::size_t kDeviceScratchValuesMax = 64'000'000;
 
 const Place kHost = {};  // for arrays; nobody computes there
@@ -145,6 +148,7 @@ class TableHandle {
     if (workers > kWorkersMax || dim > kValuesMax / (workers + 2)) {
       raise_invalid(fmt::format("a table of {} workers x {} values is too large", workers, dim));
     }
+    counts_.resize(workers);
     auto parsed = value_or_raise(robust::parse_rule(rule));
     locked(0, [&] { table_.emplace(std::move(parsed), place_.backend, workers, dim); });
   }
@@ -153,13 +157,15 @@ class TableHandle {
   std::size_t workers() const { return workers_; }
   std::string rule() const { return table_->rule().text(); }
 
-  // A row in host memory goes into a table on the device as well, which copies it.
-  void put(std::size_t worker, const nb::object& values, double weight) {
+  // A row in host memory goes into a table on the device as well, which copies it. Without a weight
+  // it is how often the worker's row was put, this time included.
+  void put(std::size_t worker, const nb::object& values, std::optional<double> weight) {
     const ReadArray array = read_array(values, kHost);
     put_row(worker, vector_of(array), weight, 0);
   }
 
-  void put_on_device(std::size_t worker, const nb::object& values, double weight, Stream stream) {
+  void put_on_device(std::size_t worker, const nb::object& values, std::optional<double> weight,
+                     Stream stream) {
     const ReadArray array = read_array(values, place_);
     put_row(worker, vector_of(array), weight, stream);
   }
@@ -171,7 +177,17 @@ class TableHandle {
   }
 
   void remove(std::size_t worker) {
-    locked(0, [&] { table_->remove(worker); });
+    locked(0, [&] {
+      table_->remove(worker);
+      counts_.at(worker) = 0;
+    });
+  }
+
+  // How often each worker's row was put.
+  std::vector<std::uint64_t> counts() {
+    std::vector<std::uint64_t> counts;
+    locked(0, [&] { counts = counts_; });
+    return counts;
   }
 
   std::vector<std::size_t> filled() {
@@ -198,9 +214,14 @@ class TableHandle {
   static constexpr std::size_t kWorkersMax = 65'536;
   static constexpr std::size_t kValuesMax = std::size_t{1} << 40;
 
-  void put_row(std::size_t worker, std::span<const float> row, double weight, Stream stream) {
+  void put_row(std::size_t worker, std::span<const float> row, std::optional<double> weight,
+               Stream stream) {
     Status done;
-    locked(stream, [&] { done = table_->put(worker, row, weight); });
+    locked(stream, [&] {
+      const std::uint64_t count = counts_.at(worker) + 1;
+      done = table_->put(worker, row, weight.value_or(static_cast<double>(count)));
+      if (done) counts_[worker] = count;
+    });
     raise_if_failed(done);
   }
 
@@ -224,16 +245,40 @@ class TableHandle {
   template <typename Work>
   void locked(Stream stream, Work&& work) {
     run_at(place_, stream, [&] {
-      const std::lock_guard lock(mutex_);
+      const Turn turn(*this);
       work();
     });
   }
+
+  // One call at a time. A fork may find another thread's under way, which nobody ends in the child.
+  class Turn {
+   public:
+    explicit Turn(TableHandle& table) : lock_(table.mutex_, std::try_to_lock), table_(table) {
+      const pid_t here = getpid();
+      if (const pid_t holder = table.holder_; !lock_ && holder != 0 && holder != here) {
+        throw LibraryError{{ErrorCode::kUnsupported,
+                            "another thread used this table while the process was forked; make a "
+                            "new one in this process"}};
+      }
+      if (!lock_) lock_.lock();
+      table.holder_ = here;
+    }
+    ~Turn() { table_.holder_ = 0; }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    std::unique_lock<std::mutex> lock_;
+    TableHandle& table_;
+  };
 
   std::size_t dim_;
   std::size_t workers_;
   Place place_;
   std::mutex mutex_;
+  std::atomic<pid_t> holder_ = 0;  // the process whose call has the mutex; 0: none
   std::optional<robust::RowTable> table_;
+  std::vector<std::uint64_t> counts_;
 };
 
 }  // namespace
@@ -256,12 +301,13 @@ void add_rules(nb::module_& module) {
       .def_prop_ro("dim", &TableHandle::dim)
       .def_prop_ro("workers", &TableHandle::workers)
       .def_prop_ro("rule", &TableHandle::rule)
-      .def("put", &TableHandle::put, nb::arg("worker"), nb::arg("values"), nb::arg("weight"))
+      .def("put", &TableHandle::put, nb::arg("worker"), nb::arg("values"), nb::arg("weight").none())
       .def("put_on_device", &TableHandle::put_on_device, nb::arg("worker"), nb::arg("values"),
-           nb::arg("weight"), nb::arg("stream"))
+           nb::arg("weight").none(), nb::arg("stream"))
       .def("set_weight", &TableHandle::set_weight, nb::arg("worker"), nb::arg("weight"))
       .def("remove", &TableHandle::remove, nb::arg("worker"))
       .def("filled", &TableHandle::filled)
+      .def("counts", &TableHandle::counts)
       .def("aggregate", &TableHandle::aggregate, nb::arg("out"), nb::arg("draw"))
       .def("aggregate_on_device", &TableHandle::aggregate_on_device, nb::arg("out"),
            nb::arg("draw"), nb::arg("stream"));

@@ -93,7 +93,7 @@ class Listener {
 
   // Called without the interpreter's lock.
   void tell(std::uint64_t updates) {
-    const nb::gil_scoped_acquire lock;
+    const WithLock lock;
     if (stop_) return;
     try {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -104,7 +104,7 @@ class Listener {
     }
   }
 
-  const std::atomic<bool>* stop() const { return &stop_; }
+  std::atomic<bool>& stop() { return stop_; }
 
  private:
   nb::object on_progress_;
@@ -124,7 +124,8 @@ void refuse_torch(const std::vector<experiment::PlannedRun>& runs) {
 
 nb::list train(const std::string& text, const std::string& file,
                const std::vector<std::string>& overrides, const std::string& folder,
-               std::size_t threads, bool explains, const nb::object& on_progress) {
+               std::size_t threads, bool explains, bool replaces_others,
+               const nb::object& on_progress) {
   const experiment::Spec spec = spec_of(text, file, overrides);
   const auto plan = value_or_raise(experiment::expand(spec));
   refuse_torch(plan);
@@ -134,13 +135,15 @@ nb::list train(const std::string& text, const std::string& file,
   assembly::Materials materials;
   if (!folder.empty()) {
     Result<experiment::RunnerResult> result;
-    without_lock([&] {
+    // Several threads tell of their runs, and the last of them need not be this one.
+    interruptible(listener.stop(), [&] {
       result = experiment::run_all(
           spec, {.folder = folder,
                  .threads = threads,
+                 .replaces_others = replaces_others,
                  .explains = explains,
                  .materials = &materials,
-                 .stop = listener.stop(),
+                 .stop = &listener.stop(),
                  .on_progress = [&](std::uint64_t updates) { listener.tell(updates); }});
     });
     raised->rethrow_if_any();
@@ -150,7 +153,7 @@ nb::list train(const std::string& text, const std::string& file,
   }
   for (const experiment::PlannedRun& planned : plan) {
     Result<experiment::FinishedRun> finished;
-    without_lock([&] {
+    without_lock_listening(listener.stop(), [&] {
       const auto material = materials.get(planned.run);
       if (!material) {
         finished = tl::unexpected(material.error());
@@ -160,7 +163,7 @@ nb::list train(const std::string& text, const std::string& file,
           planned, *material,
           {.threads = threads,
            .explains = explains,
-           .stop = listener.stop(),
+           .stop = &listener.stop(),
            .on_progress = [&](std::uint64_t updates) { listener.tell(updates); }});
     });
     raised->rethrow_if_any();
@@ -206,12 +209,12 @@ nb::dict simulate(const std::string& text, const nb::callable& gradient,
   Listener listener(on_progress, raised);
   Result<experiment::FinishedRun> finished;
   {
-    const nb::gil_scoped_release released;
+    const WithoutLock released;
     finished = experiment::run_one(
         plan.front(), material,
         {.threads = 1,
          .explains = explains,
-         .stop = listener.stop(),
+         .stop = &listener.stop(),
          .on_progress = [&](std::uint64_t updates) { listener.tell(updates); }});
   }
   raised->rethrow_if_any();
@@ -232,9 +235,9 @@ class ClosureSource final : public worker::GradientSource {
   int class_count() const noexcept override { return 0; }
   std::span<const float> initial_statistics() const noexcept override { return statistics_; }
 
-  // On the thread that holds the interpreter's lock.
   Result<double> gradient(std::span<const float> model, const worker::Sample&, std::span<float> out,
                           std::span<float> statistics) override {
+    const WithLock lock;
     try {
       return nb::cast<double>(
           gradient_(view(model), view(out), statistics.empty() ? nb::none() : view(statistics)));
@@ -309,7 +312,7 @@ class WorkerHandle {
 
 void add_training(nb::module_& module) {
   module.def("train", &train, nb::arg("text"), nb::arg("file"), nb::arg("overrides"),
-             nb::arg("folder"), nb::arg("threads"), nb::arg("explains"),
+             nb::arg("folder"), nb::arg("threads"), nb::arg("explains"), nb::arg("replaces_others"),
              nb::arg("on_progress").none());
   module.def("count_updates", &count_updates, nb::arg("text"), nb::arg("file"),
              nb::arg("overrides"));

@@ -28,7 +28,8 @@ def connect(server, number=0, **options):
     return ballast.Client(server.address, {"w": (5,)}, name=name, patience=20, **options)
 
 
-def test_workers_of_any_framework_train_together():
+@pytest.mark.parametrize("method", ["table", "table(past=30)"])
+def test_workers_of_any_framework_train_together(method):
     verdicts = []
     # In rounds: weights are counts, and a liar that the machine lets race ahead would have most.
     together = threading.Barrier(3)
@@ -46,7 +47,7 @@ def test_workers_of_any_framework_train_together():
                     together.wait(60)
         together.abort()
 
-    with serve(updates=300, rule="cwmed") as server:
+    with serve(updates=300, rule="ctma(cwmed, 0.4)", method=method) as server:
         threads = [
             threading.Thread(target=work, args=(server, number, number == 2)) for number in range(3)
         ]
@@ -56,7 +57,9 @@ def test_workers_of_any_framework_train_together():
         for thread in threads:
             thread.join()
         version, values, _ = server.model()
-        assert server.is_over and server.status()["accepted"] == 300 and version > 0
+        status = server.status()
+        assert server.is_over and status["accepted"] == 300 and version > 0
+        assert status["run"] == "server" and status["method"]["name"] == method
         assert verdicts.count("accepted") >= 295
         assert np.abs(values - TARGET).max() < 0.1
         assert (server.state_dict()["w"] == values).all()
@@ -84,8 +87,16 @@ def test_misuse_of_a_client_is_refused():
     for options in ({"encoding": "int8"}, {"patience": -1.0}):
         with pytest.raises(ValueError):
             ballast.Client("127.0.0.1:1", {"w": (5,)}, **options)
-    with pytest.raises(ValueError):
-        ballast.Client("127.0.0.1:1", {})
+    for tensors in ({}, {"w": 5}, {"w": (-5,)}, {"w": (2.5,)}, {"w": (2**39, 4)}, {3: (5,)}, None):
+        with pytest.raises(ValueError):
+            ballast.Client("127.0.0.1:1", tensors)
+    # gRPC ends the process for headers with some of these.
+    for name in ("a\0b", "a\nb", "w\u00f6rker", "Worker 0", "x" * 1000, "", 3):
+        with pytest.raises(ValueError, match="name"):
+            ballast.Client("127.0.0.1:1", {"w": (5,)}, name=name)
+    for options in ({"server": 3}, {"server_name": 3}, {"patience": "x"}, {"tls": 3}):
+        with pytest.raises(ValueError):
+            ballast.Client(**{"server": "127.0.0.1:1", "tensors": {"w": (5,)}, **options})
     with pytest.raises(ballast.BallastError):
         ballast.Client("nowhere", {"w": (5,)}, patience=1).join()
 
@@ -99,6 +110,20 @@ def test_misuse_of_a_server_is_refused():
         ballast.Server({}, workers=1)
     with pytest.raises(ValueError, match="named"):
         serve(names=["a"])
+    for keys in (
+        {"listen": 5},
+        {"names": "abc"},
+        {"names": ["a", "b", 3]},
+        {"names": ["a", "b", "c\n"]},
+        {"threads": -1},
+        {"tls": 5},
+    ):
+        with pytest.raises(ValueError):
+            serve(**keys)
+    with pytest.raises(ValueError, match="a name is a text"):
+        ballast.Server({0: np.zeros(3, np.float32)}, workers=1)
+    with serve() as server, pytest.raises(ValueError, match="seconds is a number"):
+        server.wait("a while")
     with pytest.raises(ballast.BallastError):
         serve(listen="0.0.0.0:0")
     with pytest.raises(ballast.BallastError):
@@ -188,7 +213,8 @@ def test_two_threads_do_not_share_a_client():
 
 FORKED = """
 import os, numpy as np, ballast
-server = ballast.Server({"w": np.zeros(2, np.float32)}, workers=2, weights="count", rule="mean")
+server = ballast.Server({"w": np.zeros(2, np.float32)}, workers=2, weights="count", rule="mean",
+                        method="METHOD")
 client = ballast.Client(server.address, {"w": (2,)}, name="worker-0")
 unused = ballast.Client(server.address, {"w": (2,)}, name="worker-1")
 client.join()
@@ -196,7 +222,7 @@ child = os.fork()
 if child == 0:
     refused = 0
     for call in (client.join, lambda: client.push(np.ones(2, np.float32)), server.model,
-                 server.stop, server.wait, unused.join,
+                 server.stop, server.wait, unused.join, lambda: server.is_over,
                  lambda: ballast.Server({"w": np.zeros(2, np.float32)}, workers=2)):
         try:
             call()
@@ -205,22 +231,24 @@ if child == 0:
     del client, server
     os._exit(refused)
 _, status = os.waitpid(child, 0)
-assert os.WEXITSTATUS(status) == 7, status
+assert os.WEXITSTATUS(status) == 8, status
 assert client.push(np.ones(2, np.float32)).verdict == "accepted"
 client.leave()
 server.stop()
 """
 
 
-def test_a_child_of_a_fork_is_refused_and_its_parent_goes_on(run_python):
-    run_python(FORKED)
+@pytest.mark.parametrize("method", ["table", "table(past=30)"])
+def test_a_child_of_a_fork_is_refused_and_its_parent_goes_on(method, run_python):
+    run_python(FORKED.replace("METHOD", method))
 
 
 INTERRUPTED = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background
 import numpy as np, ballast
-server = ballast.Server({"w": np.zeros(2, np.float32)}, workers=5, weights="f-cap(1, 0.3)")
+server = ballast.Server({"w": np.zeros(2, np.float32)}, workers=5, weights="f-cap(1, 0.3)",
+                        method="table(past=30)")
 client = ballast.Client(server.address, {"w": (2,)}, name="worker-0")
 for call in (lambda: client.push(np.ones(2, np.float32)), server.wait):
     client.join()
@@ -347,5 +375,26 @@ def test_a_step_takes_both_gradients_with_one_mask():
     broken = ballast.torch.Optimizer(net, "127.0.0.1:1", patience=1)
     with pytest.raises(ballast.BallastError):
         broken.step(closure)
-    with pytest.raises(ValueError, match="optimizer"):
-        ballast.torch.Optimizer(net, "127.0.0.1:1", optimizer="adam")
+    for options in ({"optimizer": "adam"}, {"optimizer": 3}, {"beta": "x"}, {"momentum": None}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            ballast.torch.Optimizer(net, "127.0.0.1:1", **options)
+
+
+def test_one_step_at_a_time():
+    torch = pytest.importorskip("torch")
+    import ballast.torch
+
+    net = torch.nn.Linear(6, 3)
+
+    def closure():
+        return net(torch.ones(4, 6)).square().mean()
+
+    with ballast.Server(net, workers=1, weights="count", eta=0.01) as server:
+        opt = ballast.torch.Optimizer(net, server.address)
+        with pytest.raises(ValueError, match="under way"):
+            opt.step(lambda: opt.step(closure))
+        for wrong, words in ((None, "cannot be called"), (lambda: 3.0, "a tensor")):
+            with pytest.raises(ValueError, match=words):
+                opt.step(wrong)
+        assert opt.accepted == 0 and opt.step(closure) > 0 and opt.accepted == 1
+        opt.leave()

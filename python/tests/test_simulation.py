@@ -1,8 +1,12 @@
 """Trainings: the library's models natively, PyTorch's through a callable, to the same result."""
 
+import contextlib
+import os
+import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -98,6 +102,26 @@ def test_a_history_is_a_table(files):
     assert axes.get_xlabel() == "updates"
 
 
+def test_a_history_is_a_data_frame(files):
+    pandas = pytest.importorskip("pandas")
+    history = ballast.train({**SPEC, **files}, progress=False, explain=True)[0]
+    frame = history.to_pandas()
+    assert frame.equals(pandas.DataFrame(history))
+    assert list(frame) == list(history) and frame["t"].tolist() == [20, 40, 60]
+    assert frame.dtypes["staleness_max"] == np.int64 and frame.dtypes["seconds"] == np.float64
+    again = pickle.loads(pickle.dumps(history))
+    assert again.to_pandas().equals(frame) and repr(again) == repr(history)
+
+
+def test_results_of_other_settings_are_replaced_only_if_told_to(files, tmp_path):
+    spec = {**SPEC, **files, "updates": 20, "name": "a \U0001f600"}
+    first = ballast.train(spec, out=tmp_path / "out", progress=False)
+    with pytest.raises(ValueError, match="other settings: eta"):
+        ballast.train(spec, out=tmp_path / "out", progress=False, eta=0.5)
+    second = ballast.train(spec, out=tmp_path / "out", progress=False, eta=0.5, force=True)
+    assert second[0].test_loss[0] != first[0].test_loss[0]
+
+
 def test_progress_is_told(files):
     told = []
     ballast.train({**SPEC, **files}, progress=lambda done, total: told.append((done, total)))
@@ -117,12 +141,22 @@ def test_what_is_wrong_with_a_specification_is_said():
         ballast.train({"engine": "torch"})
 
 
-@pytest.mark.parametrize("optimizer", ["mu2", "sgd"])
-def test_a_module_trains_as_its_torchscript_file_does(optimizer, program, data, files, tmp_path):
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"optimizer": "mu2"},
+        {"optimizer": "sgd"},
+        {"optimizer": "momentum", "method": "table(past=5)", "attack": "little"},
+        {"optimizer": "sgd", "method": "fedbuff", "attack": "empire"},
+        {"optimizer": "sgd", "method": "aflguard", "server_samples": 60, "attack": "gaussian"},
+    ],
+    ids=lambda keys: "-".join(str(value) for value in keys.values()),
+)
+def test_a_module_trains_as_its_torchscript_file_does(keys, program, data, files, tmp_path):
     torch = pytest.importorskip("torch")
     net = make_net()
     torch.jit.script(net).save(str(tmp_path / "net.pt"))
-    settings = {**SPEC, "optimizer": optimizer, "updates": 120, "attack": "label-flip"}
+    settings = {**SPEC, "updates": 120, "attack": "label-flip", **keys}
     spec = {**settings, **files, "model": str(tmp_path / "net.pt")}
     del spec["hidden"]
     keys = [f"{key} = {value!r}".replace("'", '"') for key, value in spec.items()]
@@ -232,31 +266,38 @@ def test_every_method_is_reached_by_its_name(data, files):
         ballast.Simulation(torch.nn.Linear(6, 3), None, *data, method="fedbuf")
 
 
-def test_every_attack_is_reached_by_its_name(rng):
+def test_every_attack_is_reached_by_its_name_under_every_method(rng):
     torch = pytest.importorskip("torch")
     # Statistics that can be lied about.
     data = [(rng.random((60, 1, 4, 4), dtype=np.float32), rng.integers(0, 3, 60)) for _ in range(2)]
-    for entry in ballast.attacks():
-        if entry.name == "back-door":
-            continue  # paints into images, which the program has and Python keeps to itself
-        if all(parameter.get("default") for parameter in entry.parameters):
-            history = ballast.Simulation(
-                torch.nn.Sequential(
-                    torch.nn.Conv2d(1, 2, 3),
-                    torch.nn.BatchNorm2d(2),
-                    torch.nn.Flatten(),
-                    torch.nn.Linear(8, 3),
-                ),
-                None,
-                *data,
-                workers=5,
-                byzantine=1,
-                share=0.2,
-                updates=20,
-                evaluate_every=20,
-                attack=entry.name,
-            ).run(progress=False)
-            assert history.status == "finished", entry.name
+
+    def simulation(**settings):
+        net = torch.nn.Sequential(
+            torch.nn.Conv2d(1, 2, 3),
+            torch.nn.BatchNorm2d(2),
+            torch.nn.Flatten(),
+            torch.nn.Linear(8, 3),
+        )
+        cluster = {"workers": 5, "byzantine": 1, "share": 0.2, "updates": 12, "evaluate_every": 6}
+        return ballast.Simulation(net, None, *data, **cluster, **settings)
+
+    names = [entry.name for entry in ballast.attacks()]
+    names.remove("back-door")
+    for name in names:
+        for method, keys in METHODS.items():
+            history = simulation(attack=name, method=method, **keys).run(progress=False)
+            assert history.status == "finished" and history.t.tolist() == [6, 12], (name, method)
+    for method, keys in METHODS.items():
+        explained = simulation(attack="little", method=method, **keys)
+        if method.startswith("table"):
+            history = explained.run(progress=False, explain=True)
+            assert history["byzantine_kept"].shape == (2,)
+        else:
+            with pytest.raises(ballast.Unsupported, match="only the rows of a table"):
+                explained.run(progress=False, explain=True)
+    for attack in ("back-door", "ambush(back-door)"):
+        with pytest.raises(ballast.Unsupported, match="in Python"):
+            simulation(attack=attack)
 
 
 def test_data_sets_of_every_kind_give_the_same_run(data):
@@ -291,6 +332,7 @@ def test_regression_has_no_classes(data):
         net, torch.nn.functional.mse_loss, (values, targets), (values, targets), **settings
     ).run(progress=False)
     assert history.test_loss[-1] < history.test_loss[0]
+    assert np.isnan(history.accuracy)
     with pytest.raises(ballast.BallastError, match="label"):
         ballast.Simulation(
             net,
@@ -302,6 +344,29 @@ def test_regression_has_no_classes(data):
             share=0.2,
             attack="label-flip",
         ).run(progress=False)
+
+
+def test_simulations_of_two_threads_do_not_disturb_each_other(data):
+    torch = pytest.importorskip("torch")
+    settings = {"workers": 3, "updates": 60, "evaluate_every": 30}
+
+    def run(seed, found):
+        simulation = ballast.Simulation(nets[seed], None, *data, seed=seed, **settings)
+        found[seed] = simulation.run(progress=False).parameters.tobytes()
+
+    alone, together = {}, {}
+    nets = [make_net(seed) for seed in range(3)]
+    for seed in range(3):
+        run(seed, alone)
+    nets = [make_net(seed) for seed in range(3)]
+    random, count = torch.get_rng_state(), torch.get_num_threads()
+    threads = [threading.Thread(target=run, args=(seed, together)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert together == alone
+    assert torch.equal(torch.get_rng_state(), random) and torch.get_num_threads() == count
 
 
 def test_exceptions_of_the_model_come_out_and_leave_the_model_alone(data):
@@ -349,20 +414,27 @@ def test_misuse_of_a_simulation_is_refused(data):
 INTERRUPTED = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background
-import numpy as np, sys, ballast
+import numpy as np, os, sys, ballast
 values = np.random.default_rng(1).standard_normal((500, 6)).astype(np.float32)
 labels = np.arange(500) % 3
 np.save(sys.argv[1] + "/x.npy", values)
 np.save(sys.argv[1] + "/y.npy", labels)
 spec = dict(data="files", model="mlp", updates=1_000_000, evaluate_every=1_000_000, workers=3,
-            byzantine=0, share=0.0)
+            byzantine=0, share=0.0, seeds=[1])
 for part in ("train", "test"):
     spec[part + "_images"] = sys.argv[1] + "/x.npy"
     spec[part + "_labels"] = sys.argv[1] + "/y.npy"
 def tell(done, total):
     if done == 20: print("running", flush=True)
+if sys.argv[2] == "forked" and os.fork() != 0:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+out = None
+if sys.argv[2] == "files":  # the thread that is told of Ctrl-C may be through with its runs
+    out = sys.argv[1] + "/out"
+    spec["curve"] = [dict(label=str(updates), updates=updates) for updates in (20, 10**6, 21)]
 try:
-    ballast.train(spec, progress=tell)
+    ballast.train(spec, progress=tell, out=out, threads=2)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
     assert ballast.aggregate("mean", values).size == 6
@@ -394,19 +466,22 @@ except KeyboardInterrupt:
 
 def interrupt(command):
     """Sends Ctrl-C to a script once it says that it is running; it must tell and end well."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    options = {"stdout": subprocess.PIPE, "text": True, "start_new_session": True}
+    with subprocess.Popen(command, **options) as process:
         try:
             assert process.stdout.readline() == "running\n"
             time.sleep(0.2)
-            process.send_signal(signal.SIGINT)
+            os.killpg(process.pid, signal.SIGINT)
             assert process.stdout.readline() == "interrupted\n"
             assert process.wait(60) == 0
         finally:
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_ctrl_c_ends_train(tmp_path):
-    interrupt([sys.executable, "-c", INTERRUPTED, str(tmp_path)])
+@pytest.mark.parametrize("way", ["plain", "files", "forked"])
+def test_ctrl_c_ends_train(way, tmp_path):
+    interrupt([sys.executable, "-c", INTERRUPTED, str(tmp_path), way])
 
 
 def test_ctrl_c_ends_a_simulation_and_leaves_its_model_alone():

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ballast/face/guard.h"
+#include "ballast/identity/name.h"
 #include "ballast/kernels/finite.h"
 #include "ballast/transport/client.h"
 
@@ -77,6 +78,8 @@ class Client::Body {
 
 Result<Client> Client::make(const ClientOptions& options) {
   return face::guarded("the client", [&]() -> Result<Client> {
+    // gRPC ends the process for headers that hold other characters.
+    if (!options.tls) BALLAST_TRY_STATUS(identity::check_name(options.name));
     BALLAST_TRY(auto client, transport::Client::make(room_options(options)));
     return Client(std::make_unique<Body>(std::move(client), options));
   });

@@ -76,6 +76,11 @@ TEST(NetworkMisuse, OfAClientIsAnError) {
   expect_error(Client::make({.server = "", .name = "ann", .dim = 2}), "");
   expect_error(Client::make({.server = "127.0.0.1:1", .name = "ann"}), "parameter");
   expect_error(Client::make({.server = "127.0.0.1:1", .dim = 2}), "name");
+  for (const std::string_view name : {std::string_view("a\0b", 3), std::string_view("a\nb"),
+                                      std::string_view("\xff"), std::string_view("Ann")}) {
+    expect_error(Client::make({.server = "127.0.0.1:1", .name = std::string(name), .dim = 2}),
+                 "is not a name");
+  }
 
   auto server = Server::start(training(), {.names = {"ann"}}).value();
   auto client = client_of(server);
