@@ -1,5 +1,5 @@
-"""What Python costs: ballast.aggregate() beside the public C++ call, in turn, on one thread; and the
-memory that a call takes besides the rows. docs/python.md has the results.
+"""What Python costs: ballast.aggregate() beside the public C++ call, in turn, on one thread; and
+the memory that a call takes besides the rows. docs/python.md has the results.
 
 Usage: python bench/python_overhead.py PATH/OF/aggregate_bench
 """

@@ -148,7 +148,7 @@ void add_arena_command(CLI::App& app, Action& action) {
       "Ctrl-C keeps what is done; the same command goes on. The data sets come first: ballast\n"
       "data get all.\n"
       "\n"
-      "  ballast arena --quick                  a quarter of an hour on two cores\n"
+      "  ballast arena --quick                  minutes on two cores\n"
       "  ballast arena --size medium            seven attacks, three worlds\n"
       "  ballast arena own.toml                 a contest of one's own (docs/arena.md)\n");
   command->add_option("CONTEST", flags->files, "TOML files in place of the built-in contests");

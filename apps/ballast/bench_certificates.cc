@@ -39,4 +39,19 @@ transport::TlsFiles BenchCertificates::of(const std::string& name) const {
           .key = path() / (name + ".key")};
 }
 
+Result<std::optional<BenchCertificates>> make_certificates(const ServeBenchOptions& options) {
+  std::optional<BenchCertificates> certificates;
+  if (options.has_tls) {
+    BALLAST_TRY(auto made, BenchCertificates::make(options.workers));
+    certificates.emplace(std::move(made));
+  }
+  return certificates;
+}
+
+std::optional<transport::TlsFiles> files_of(const std::optional<BenchCertificates>& certificates,
+                                            const std::string& name) {
+  if (!certificates) return std::nullopt;
+  return certificates->of(name);
+}
+
 }  // namespace ballast::apps

@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "apps/ballast/bench_serve.h"
 #include "ballast/base/error.h"
 #include "ballast/transport/server.h"
 
@@ -30,5 +32,10 @@ class BenchCertificates {
  private:
   std::string folder_;
 };
+
+// None without TLS.
+Result<std::optional<BenchCertificates>> make_certificates(const ServeBenchOptions& options);
+std::optional<transport::TlsFiles> files_of(const std::optional<BenchCertificates>& certificates,
+                                            const std::string& name);
 
 }  // namespace ballast::apps

@@ -1,8 +1,11 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <bit>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -12,17 +15,54 @@
 #include "apps/ballast/bench_link.h"
 #include "apps/ballast/bench_measurement.h"
 #include "apps/ballast/bench_serve.h"
+#include "ballast/kernels/finite.h"
 #include "ballast/service/plan.h"
 #include "ballast/transport/endpoint.h"
+#include "ballast/wire/crc32c.h"
+#include "ballast/wire/limits.h"
 
 namespace ballast::apps {
 namespace {
 
+// Whether the ends check what they move, as a protocol of our own on top of TCP would.
+enum class Checks : bool { kNone, kAll };
+
+// Calls move(chunk) for each chunk; false if one of the calls fails.
+template <typename Value, typename Move>
+bool for_each_chunk(std::span<Value> values, Move move) {
+  constexpr std::size_t kValues = wire::kChunkBytesMax / sizeof(float);
+  for (; !values.empty(); values = values.subspan(std::min(kValues, values.size()))) {
+    if (!move(values.first(std::min(kValues, values.size())))) return false;
+  }
+  return true;
+}
+
+bool send(Link& link, Checks checks, std::span<const float> values) {
+  if (checks == Checks::kNone) return link.send_all(values);
+  return for_each_chunk(values, [&](std::span<const float> chunk) {
+    const float sum = std::bit_cast<float>(wire::crc32c(std::as_bytes(chunk)));
+    return link.send_all({&sum, 1}) && link.send_all(chunk);
+  });
+}
+
+bool receive(Link& link, Checks checks, std::span<float> values) {
+  if (checks == Checks::kNone) return link.receive_all(values);
+  return for_each_chunk(values, [&](std::span<float> chunk) {
+    float sum = 0.0f;
+    return link.receive_all({&sum, 1}) && link.receive_all(chunk) &&
+           wire::crc32c(std::as_bytes(chunk)) == std::bit_cast<std::uint32_t>(sum) &&
+           kernels::all_finite(chunk);
+  });
+}
+
 // Answers every connection on a thread of its own.
 class PlainServer {
  public:
-  PlainServer(std::size_t dim, LinkMaker maker)
-      : dim_(dim), maker_(std::move(maker)), listener_(socket(AF_INET, SOCK_STREAM, 0)) {}
+  PlainServer(std::size_t dim, LinkMaker maker, Checks checks)
+      : dim_(dim),
+        maker_(std::move(maker)),
+        checks_(checks),
+        listener_(socket(AF_INET, SOCK_STREAM, 0)) {}
 
   Result<std::uint16_t> start(std::size_t connections) {
     sockaddr_in address{};
@@ -50,16 +90,17 @@ class PlainServer {
     const auto link = maker_.link(peer);
     if (!link) return;
     std::vector<float> values(dim_);
-    while (link->receive_all(values) && link->send_all(values)) continue;
+    while (receive(*link, checks_, values) && send(*link, checks_, values)) continue;
   }
 
   std::size_t dim_;
   LinkMaker maker_;
+  Checks checks_;
   Socket listener_;
   std::vector<std::thread> threads_;
 };
 
-Status keep_copying(std::size_t dim, const std::optional<transport::TlsFiles>& files,
+Status keep_copying(std::size_t dim, const std::optional<transport::TlsFiles>& files, Checks checks,
                     Floor& floor) {
   BALLAST_TRY(const auto maker, LinkMaker::make(End::kWorker, files));
   BALLAST_TRY(const auto address,
@@ -74,27 +115,20 @@ Status keep_copying(std::size_t dim, const std::optional<transport::TlsFiles>& f
   const std::vector<float> update(dim, 1e-3f);
   std::vector<float> model(dim);
   for (bool is_first = true; !floor.stop; is_first = false) {
-    if (!link->send_all(update) || !link->receive_all(model)) return io_error("a connection broke");
+    if (!send(*link, checks, update) || !receive(*link, checks, model)) {
+      return io_error("a connection broke");
+    }
     floor.note_update(is_first);
   }
   return {};
 }
 
-}  // namespace
-
-Result<ServeBenchResult> bench_plain_copy(const ServeBenchOptions& options) {
-  std::optional<BenchCertificates> certificates;
-  if (options.has_tls) {
-    BALLAST_TRY(auto made, BenchCertificates::make(options.workers));
-    certificates.emplace(std::move(made));
-  }
-  const auto files_of = [&](const std::string& name) -> std::optional<transport::TlsFiles> {
-    if (!certificates) return std::nullopt;
-    return certificates->of(name);
-  };
+Result<ServeBenchResult> bench_copy(const ServeBenchOptions& options, Checks checks) {
+  BALLAST_TRY(const auto certificates, make_certificates(options));
   const auto serve = [&](Floor& floor) -> Status {
-    BALLAST_TRY(auto maker, LinkMaker::make(End::kServer, files_of(BenchCertificates::kServer)));
-    PlainServer server(options.dim, std::move(maker));
+    BALLAST_TRY(auto maker,
+                LinkMaker::make(End::kServer, files_of(certificates, BenchCertificates::kServer)));
+    PlainServer server(options.dim, std::move(maker), checks);
     BALLAST_TRY(floor.port, server.start(options.workers));
     wait_for_stop(floor);
     server.stop();
@@ -102,9 +136,19 @@ Result<ServeBenchResult> bench_plain_copy(const ServeBenchOptions& options) {
   };
   const std::vector<std::string> names = service::default_names(options.workers);
   const auto work = [&](std::size_t worker, Floor& floor) {
-    return keep_copying(options.dim, files_of(names[worker]), floor);
+    return keep_copying(options.dim, files_of(certificates, names[worker]), checks, floor);
   };
   return Measurement(options, serve, work).run();
+}
+
+}  // namespace
+
+Result<ServeBenchResult> bench_plain_copy(const ServeBenchOptions& options) {
+  return bench_copy(options, Checks::kNone);
+}
+
+Result<ServeBenchResult> bench_checked_copy(const ServeBenchOptions& options) {
+  return bench_copy(options, Checks::kAll);
 }
 
 }  // namespace ballast::apps

@@ -7,7 +7,7 @@
 #include "apps/ballast/bench_certificates.h"
 #include "apps/ballast/bench_measurement.h"
 #include "apps/ballast/service_flags.h"
-#include "ballast/base/parallel.h"
+#include "ballast/assembly/parts.h"
 #include "ballast/kernels/backend.h"
 #include "ballast/robust/registry.h"
 #include "ballast/server/table_method.h"
@@ -23,8 +23,9 @@ constexpr std::uint64_t kSchema = 1;
 Result<transport::NetworkServer> start_server(
     const ServeBenchOptions& options, const std::optional<BenchCertificates>& certificates) {
   BALLAST_TRY(auto rule, robust::parse_rule(options.rule));
-  const std::shared_ptr<const kernels::Backend> backend =
-      kernels::make_cpu_backend(options.threads == 0 ? hardware_threads() : options.threads);
+  const std::shared_ptr<const kernels::Backend> backend = kernels::make_cpu_backend(
+      options.threads > 0 ? options.threads
+                          : assembly::server_threads(options.workers, options.dim));
   BALLAST_TRY(auto optimizer, optim::make_sgd_server<float>({.eta = 1e-3, .backend = backend},
                                                             std::vector<float>(options.dim)));
   BALLAST_TRY(auto method,
@@ -63,11 +64,7 @@ Status keep_pushing(const ServeBenchOptions& options, transport::ClientOptions c
 }  // namespace
 
 Result<ServeBenchResult> bench_serving(const ServeBenchOptions& options) {
-  std::optional<BenchCertificates> certificates;
-  if (options.has_tls) {
-    BALLAST_TRY(auto made, BenchCertificates::make(options.workers));
-    certificates.emplace(std::move(made));
-  }
+  BALLAST_TRY(const auto certificates, make_certificates(options));
   const auto serve = [&](Floor& floor) -> Status {
     BALLAST_TRY(auto server, start_server(options, certificates));
     floor.port = server.port();
@@ -78,8 +75,8 @@ Result<ServeBenchResult> bench_serving(const ServeBenchOptions& options) {
   const std::vector<std::string> names = service::default_names(options.workers);
   const auto work = [&](std::size_t worker, Floor& floor) -> Status {
     transport::ClientOptions client{.server = "127.0.0.1:" + std::to_string(floor.port),
+                                    .tls = files_of(certificates, names[worker]),
                                     .name = names[worker]};
-    if (certificates) client.tls = certificates->of(names[worker]);
     return keep_pushing(options, std::move(client), floor);
   };
   return Measurement(options, serve, work).run();

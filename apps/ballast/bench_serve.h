@@ -14,7 +14,7 @@ struct ServeBenchOptions {
   std::size_t workers = 1;
   std::string rule = "mean";
   bool has_tls = false;
-  std::size_t threads = 0;  // on which the server aggregates; 0: all there are
+  std::size_t threads = 0;  // on which the server aggregates; 0: as a server chooses
   double seconds = 2.0;     // of measuring, after every worker has sent its first update
 };
 
@@ -30,5 +30,12 @@ Result<ServeBenchResult> bench_serving(const ServeBenchOptions& options);
 // The same turns over plain sockets, or over OpenSSL's on top of them: whoever connects sends dim
 // floats into a buffer and gets as many back. Nothing is checked or aggregated.
 Result<ServeBenchResult> bench_plain_copy(const ServeBenchOptions& options);
+
+// The same in chunks, each of which has a checksum that is computed and compared, and is looked at
+// for values that are not finite: what a protocol of our own could at best be.
+Result<ServeBenchResult> bench_checked_copy(const ServeBenchOptions& options);
+
+// The same turns through gRPC with the server's settings, without anything of ours at either end.
+Result<ServeBenchResult> bench_grpc_copy(const ServeBenchOptions& options);
 
 }  // namespace ballast::apps

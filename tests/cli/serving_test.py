@@ -32,13 +32,16 @@ class ServingTest(unittest.TestCase):
 
 class Bench(ServingTest):
     def test_a_measurement_has_a_plain_copy_beside_it_with_and_without_tls(self):
-        done = ballast("bench", "serve", "--dim", 3000, "--workers", 2, "--seconds", 0.2, "--json")
+        done = ballast("bench", "serve", "--dim", 3000, "--workers", 2, "--seconds", 0.2,
+                       "--bounds", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual([line["tls"] for line in lines], [False, True])
         for line in lines:
             self.assertGreater(line["updates_per_second"], 0)
             self.assertGreater(line["server_seconds_per_update"], 0)
+            self.assertGreater(line["checked_bytes_per_second"], 0)
+            self.assertGreater(line["grpc_bytes_per_second"], 0)
             self.assertAlmostEqual(line["ratio"] * line["plain_bytes_per_second"],
                                    line["bytes_per_second"], delta=1)
 
