@@ -139,7 +139,7 @@ Status run_serve(const ServeFlags& flags) {
     BALLAST_TRY_STATUS(service::check_credentials(*options.credentials, wall_clock()));
   }
   BALLAST_TRY(experiment::Spec spec, read_spec(flags.spec));
-  options.threads = threads_of(flags.threads, spec);
+  options.threads = flags.threads > 0 ? flags.threads : spec.threads;
   BALLAST_TRY(const service::Plan plan, service::make_plan(std::move(spec)));
   BALLAST_TRY(options.model_out, model_path(flags, plan.planned.name));
   if (flags.state.empty()) BALLAST_TRY_STATUS(make_folder_of(options.model_out));
@@ -202,7 +202,8 @@ void add_serve_command(CLI::App& app, Action& action) {
                       "take no step before so many have sent [what the weights need]");
   add_state_flags(*command, *flags);
   add_model_flags(*command, *flags);
-  add_threads_flag(*command, flags->threads, "threads that aggregate");
+  add_threads_flag(*command, flags->threads,
+                   "threads that aggregate; none given: as many as have work");
   add_device_flag(*command, flags->spec);
   command
       ->add_option("--silence-seconds", flags->silence_seconds,

@@ -122,7 +122,9 @@ constexpr std::array kKeys = {
         .get = [](const RunSpec&) { return Value(default_seeds()); }},
     Key{.name = "threads",
         .type = KeyType::kWhole,
-        .help = "of all runs together, or of a server's aggregation; 0: all there are",
+        .help =
+            "of all runs together, or of a server's aggregation; 0: all there are, or as many as "
+            "the server has work for",
         .get = [](const RunSpec&) { return Value(std::uint64_t{0}); }},
     word_key<&RunSpec::device>("device", kernels::kDevices, "where rows are kept and combined"),
     key<&RunSpec::updates>("updates", "length of a run, in updates that the server accepts"),

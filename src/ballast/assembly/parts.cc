@@ -1,10 +1,12 @@
 #include "ballast/assembly/parts.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
 #include "ballast/attacks/registry.h"
 #include "ballast/base/check.h"
+#include "ballast/base/parallel.h"
 #include "ballast/kernels/backend.h"
 #include "ballast/kernels/finite.h"
 #include "ballast/methods/registry.h"
@@ -141,8 +143,10 @@ Result<server::ParameterServer> make_server_with(const RunSpec& run, std::uint64
                                 .admission = admission};
   if (run.staleness_max > 0) options.admission.staleness_max = run.staleness_max;
   // Table and optimizer share a backend, so that a direction is stepped along where it lies.
+  const std::size_t threads =
+      setting.threads > 0 ? setting.threads : server_threads(run.workers, model.dim());
   BALLAST_TRY(const std::shared_ptr<const kernels::Backend> backend,
-              kernels::make_backend(run.device, setting.threads));
+              kernels::make_backend(run.device, threads));
   BALLAST_TRY(auto optimizer, make_optimizer(run, backend, model.initial_parameters(seed)));
   BALLAST_TRY(auto method,
               make_method(run, seed, optimizer->model()->size(), backend, std::move(gradient),
@@ -152,6 +156,11 @@ Result<server::ParameterServer> make_server_with(const RunSpec& run, std::uint64
 }
 
 }  // namespace
+
+std::size_t server_threads(std::size_t workers, std::size_t dim) noexcept {
+  constexpr std::size_t kValues = 8'000'000;  // of the table, for each thread
+  return std::clamp<std::size_t>(workers * dim / kValues, 1, hardware_threads());
+}
 
 server::WeightPolicy weight_policy(const RunSpec& run) {
   auto policy = server::parse_weight_policy(run.weights);

@@ -33,11 +33,16 @@ server::AdmissionOptions network_admission(const RunSpec& run);
 // What a specification does not say about a server.
 struct ServerSetting {
   // A trainer lets it aggregate on one thread: the others compute gradients meanwhile, and threads
-  // that wait for rows would be in their way. A server on a network has its machine for itself.
+  // that wait for rows would be in their way. A server on a network has its machine for itself; 0:
+  // server_threads().
   std::size_t threads = 1;
   std::size_t rows_min = 1;  // before a table's step, beside what the weights need
   bool shows_models = true;  // as in server::ServerOptions
 };
+
+// As many threads as have work for about a millisecond each: to wake one for less takes longer than
+// it saves, and takes from the transfers.
+std::size_t server_threads(std::size_t workers, std::size_t dim) noexcept;
 
 // The server of the run, its model initialised from the seed. Where its method needs data of the
 // server's own they are those that training_data() gives to no worker.

@@ -43,7 +43,7 @@ struct ServeOptions {
   std::uint64_t unsaved_max = 0;
   std::filesystem::path model_out = {};  // the model at the end, as safetensors; empty: nowhere
   std::uint64_t model_every = 0;         // and after so many accepted updates; 0: at the end only
-  std::size_t threads = 1;               // that aggregate
+  std::size_t threads = 1;               // that aggregate; 0: as many as it has work for
   std::string http = {};                 // HOST:PORT of /status, /metrics and the probes; or none
   std::vector<std::string> http_hosts = {};  // names besides addresses under which it is asked
   server::Instant silence_max{};  // then a worker that owes an update loses its row; 0: never
