@@ -7,6 +7,7 @@ Usage: BALLAST_PROGRAM=build/bin/ballast tests/cli/serving_test.py
 import json
 import re
 import signal
+import socket
 import sys
 import time
 import unittest
@@ -142,6 +143,15 @@ class Life(ServingTest):
         result = json.loads(output)
         inspected = json.loads(ballast("inspect", self.folder / "state", "--json").stdout)
         self.assertEqual(inspected["generations"][0]["t"], result["accepted"])
+
+    def test_a_worker_stops_while_a_server_keeps_silent(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            self.site.port = silent.getsockname()[1]
+            worker = self.site.work(0)
+            connection, _ = silent.accept()
+            with connection:
+                worker.terminate()
+                self.assertEqual(worker.wait(timeout=5), 0, "it would wait 10 s to be connected")
 
     def test_methods_other_than_the_table_survive_a_kill_too(self):
         methods = ("table(past=20)", "asgd", "delay-adaptive", "picky(5)", "fedbuff(size=3)",

@@ -49,18 +49,20 @@ bool may_retry(grpc::StatusCode code) {
   }
 }
 
-// False after the first failure: when to try again is decided by the caller.
-bool is_connected(grpc::Channel& channel, std::chrono::milliseconds wait_max) {
-  const gpr_timespec deadline = deadline_after(wait_max);
-  while (true) {
-    const grpc_connectivity_state state = channel.GetState(true);
+}  // namespace
+
+// False after the first failure: when to try again is decided by the caller. A server that takes
+// the connection and then says nothing must not keep a worker that wants to stop.
+bool Stream::is_connected(std::chrono::milliseconds wait_max) {
+  const auto give_up = std::chrono::steady_clock::now() + wait_max;
+  while (!is_stopped() && std::chrono::steady_clock::now() < give_up) {
+    const grpc_connectivity_state state = channel_->GetState(true);
     if (state == GRPC_CHANNEL_READY) return true;
     if (state == GRPC_CHANNEL_TRANSIENT_FAILURE) return false;
-    if (!channel.WaitForStateChange(state, deadline)) return false;
+    channel_->WaitForStateChange(state, deadline_after(std::min(wait_max, kStopSlice)));
   }
+  return false;
 }
-
-}  // namespace
 
 Attempt<std::unique_ptr<Stream>> Stream::open(const ClientOptions& options) {
   silence_grpc();
@@ -76,7 +78,7 @@ Attempt<std::unique_ptr<Stream>> Stream::open(const ClientOptions& options) {
   stream->channel_ =
       grpc::CreateCustomChannel(options.server, credentials, channel_arguments(options));
   if (!options.tls) stream->context_.AddMetadata(kNameHeader, options.name);
-  if (!is_connected(*stream->channel_, options.connect_max)) {
+  if (!stream->is_connected(options.connect_max)) {
     return tl::unexpected(StreamFailure{.message = fmt::format("cannot reach {}", options.server)});
   }
   grpc::GenericStub stub(stream->channel_);

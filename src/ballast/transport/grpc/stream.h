@@ -60,6 +60,7 @@ class Stream {
                       std::chrono::milliseconds wait_max);
   bool wait(std::chrono::milliseconds wait_max, bool is_reading = false);
   void say_good_bye();
+  bool is_connected(std::chrono::milliseconds wait_max);
   bool is_stopped() const { return stop_ != nullptr && stop_->load(); }
   StreamFailure failure();
 
