@@ -218,29 +218,60 @@ BALLAST_COLUMN Standing<Sum> both(const Standing<Sum>& a, const Standing<Sum>& b
 
 // ---- one row replaced
 
-// What is remembered where the median lies between two values and is not one itself.
+// What is remembered of a column: the median with its standing, and a gap around it. No row lies
+// strictly between `lower` and `upper` but those at the median, so that a replaced row which was the
+// median and stays in the gap is the median still. A gap may be smaller than it could be, down to
+// the value alone. Where the median lies between two values and is not one itself, `below` is
+// kUnknown and the rest may be anything.
 inline constexpr std::uint32_t kUnknown = 0xFFFFFFFFu;
+struct Remembered {
+  float value;
+  std::uint32_t below, at;
+  float lower, upper;
+};
 
-BALLAST_COLUMN Standing<std::uint32_t> to_remember(const Standing<std::uint32_t>& s,
-                                                   std::uint32_t total) {
-  if (side(s, total) == Side::kHere) return s;
-  return {s.value, kUnknown, 0};
+BALLAST_COLUMN Remembered to_remember(const Standing<std::uint32_t>& s, std::uint32_t total,
+                                      float lower, float upper) {
+  if (side(s, total) == Side::kHere) return {s.value, s.below, s.at, lower, upper};
+  return {s.value, kUnknown, 0, s.value, s.value};
+}
+
+// The nearest values on both sides of a value, infinite where there are none.
+struct Gap {
+  float lower, upper;
+};
+template <typename Column>
+BALLAST_COLUMN Gap gap_around(const Column& column, unsigned count, float value) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  Gap gap{-kInfinity, kInfinity};
+  BALLAST_UNROLL_SOME
+  for (unsigned i = 0; i < count; ++i) {
+    const float x = column(i);
+    gap.lower = x < value && x > gap.lower ? x : gap.lower;
+    gap.upper = x > value && x < gap.upper ? x : gap.upper;
+  }
+  return gap;
 }
 
 struct ReplacedRow {
   std::uint32_t old_weight, new_weight;
 };
 
-// Brings the standing of the median up to date. False where the median is another value now, or is
-// not known to be the same: the column must then be searched, from this standing if it is known.
-BALLAST_COLUMN bool follow(Standing<std::uint32_t>& s, float old_value, float new_value,
-                           const ReplacedRow& row, std::uint32_t total) {
+// Brings what is remembered up to date. False where the median is another value now, or is not
+// known to be the same: the column must then be searched, from this standing if it is known.
+BALLAST_COLUMN bool follow(Remembered& s, float old_value, float new_value, const ReplacedRow& row,
+                           std::uint32_t total) {
   if (s.below == kUnknown) return false;
   s.below -= old_value < s.value ? row.old_weight : 0;
   s.at -= old_value == s.value ? row.old_weight : 0;
+  if (new_value > s.lower && new_value < s.upper) {
+    if (s.at == 0) s.value = new_value + 0.0f;  // it was the only one in the gap, and is again
+    s.lower = new_value < s.value ? new_value : s.lower;
+    s.upper = new_value > s.value ? new_value : s.upper;
+  }
   s.below += new_value < s.value ? row.new_weight : 0;
   s.at += new_value == s.value ? row.new_weight : 0;
-  return side(s, total) == Side::kHere;
+  return side(Standing<std::uint32_t>{s.value, s.below, s.at}, total) == Side::kHere;
 }
 
 // ---- few rows: a sorting network in registers
@@ -257,6 +288,12 @@ BALLAST_COLUMN float make_tag(float value, unsigned row) {
 template <unsigned kRows>
 BALLAST_COLUMN unsigned row_of_tag(float tag) {
   return std::bit_cast<std::uint32_t>(tag) & kTagMask<kRows>;
+}
+// The highest value that a tag may stand for.
+template <unsigned kRows>
+BALLAST_COLUMN float highest_of_tag(float tag) {
+  const auto bits = std::bit_cast<std::uint32_t>(tag);
+  return std::bit_cast<float>(bits >> 31 != 0 ? bits & ~kTagMask<kRows> : bits | kTagMask<kRows>);
 }
 // Whether the two values may be equal or in the other order.
 template <unsigned kRows>
@@ -301,12 +338,16 @@ struct RankRange {
   unsigned first, last;
 };
 
-// The value at which the rows of sorted tags reach the threshold, with its standing. Tags leave
-// open what is equal but for the last bits; there the column itself decides.
+// The value at which the rows of sorted tags reach the threshold, with its standing and a gap around
+// it. Tags leave open what is equal but for the last bits; there the column itself decides, and the
+// gap is the value alone.
+struct Reached {
+  Standing<std::uint32_t> standing;
+  Gap gap;
+};
 template <unsigned kRows, typename Column, typename WeightOf>
-BALLAST_COLUMN Standing<std::uint32_t> reach(const float* tags, const Column& column,
-                                             const WeightOf& weight, std::uint32_t threshold,
-                                             const RankRange& ranks) {
+BALLAST_COLUMN Reached reach(const float* tags, const Column& column, const WeightOf& weight,
+                             std::uint32_t threshold, const RankRange& ranks) {
   constexpr unsigned kStride = 4;
   std::uint32_t sum = 0, below = 0;
   float before = tags[0], tag = tags[0], after = tags[kRows > 1 ? 1 : 0];
@@ -331,7 +372,13 @@ BALLAST_COLUMN Standing<std::uint32_t> reach(const float* tags, const Column& co
   const bool is_open = (row_of_tag<kRows>(before) != row && may_tie<kRows>(before, tag)) ||
                        (row_of_tag<kRows>(after) != row && may_tie<kRows>(after, tag)) ||
                        (std::bit_cast<std::uint32_t>(tag) & 0x7FFFFFFFu) <= kTagMask<kRows>;
-  if (!is_open) return {column(row), below, weight(row)};
+  if (!is_open) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    const bool is_first = row_of_tag<kRows>(before) == row, is_last = row_of_tag<kRows>(after) == row;
+    return {{column(row), below, weight(row)},
+            {is_first ? -kInfinity : highest_of_tag<kRows>(before),
+             is_last ? kInfinity : -highest_of_tag<kRows>(-after)}};
+  }
   // From the smallest value that shares the tag's leading bits, upwards.
   float smallest = std::numeric_limits<float>::infinity();
   for (unsigned i = 0; i < kRows; ++i) {
@@ -340,7 +387,7 @@ BALLAST_COLUMN Standing<std::uint32_t> reach(const float* tags, const Column& co
   }
   Standing<std::uint32_t> s = standing_of<std::uint32_t>(column, weight, kRows, smallest);
   while (s.below + s.at < threshold) s = next_above(column, weight, kRows, s);
-  return s;
+  return {s, {s.value, s.value}};
 }
 
 // ---- trimmed mean

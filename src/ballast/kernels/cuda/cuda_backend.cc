@@ -119,7 +119,7 @@ class CudaBackend final : public Backend {
 
   void weighted_median(const Table& table, const Weights& weights, Vector& out) const override {
     const Turn turn(device_->mutex());
-    const MedianPlaces places{place(out, table.dim()), nullptr, nullptr};
+    const MedianPlaces places{.median = place(out, table.dim())};
     launch_median(in(table), weights, places, device_->stream());
     check(cudaGetLastError(), "find medians");
   }

@@ -145,9 +145,7 @@ Rows CudaTable::rows(bool everywhere) const {
   Rows rows{};
   rows.count = static_cast<unsigned>(row_count());
   rows.dim = dim_;
-  rows.is_aligned = std::ranges::all_of(pointers_, [](const float* row) {
-    return reinterpret_cast<std::uintptr_t>(row) % (4 * sizeof(float)) == 0;
-  });
+  rows.is_aligned = std::ranges::all_of(pointers_, is_aligned_for_four);
   if (rows.count <= kFewRows) std::ranges::copy(pointers_, rows.few);
   if (rows.count > kFewRows || everywhere) {
     static_assert(sizeof(const float*) == sizeof(std::uint64_t));
@@ -214,10 +212,13 @@ void CudaTable::make_median() {
   if (median_ != nullptr && median_->size() == dim_) return;
   auto median = std::make_unique<CudaVector>(device_, dim_);
   DeviceArray<std::uint32_t> below(dim_), at(dim_);
+  DeviceArray<float> lower(dim_), upper(dim_);
   auto searched = std::make_unique<SharedNumbers>(kSampleMax);
   median_ = std::move(median);
   below_ = std::move(below);
   at_ = std::move(at);
+  lower_ = std::move(lower);
+  upper_ = std::move(upper);
   searched_ = std::move(searched);
   has_median_ = has_standing_ = false;
 }
@@ -254,7 +255,7 @@ void CudaTable::judge_following() noexcept {
 void CudaTable::sort(const Weights& weights, const MedianPlaces& places) {
   const bool remembers = sorts_left_ == 0 && weights.is_narrow();
   if (sorts_left_ > 0) --sorts_left_;
-  launch_median(*this, weights, remembers ? places : MedianPlaces{places.median, nullptr, nullptr},
+  launch_median(*this, weights, remembers ? places : MedianPlaces{places.median},
                 device_->stream());
   has_standing_ = remembers;
 }
@@ -264,7 +265,8 @@ const CudaVector& CudaTable::follow_median(const Weights& weights) {
   make_median();
   if (has_median_ && changes_.is_none() && weights == weights_) return *median_;
   judge_following();
-  const MedianPlaces places{median_->data(), below_.data(), at_.data()};
+  const MedianPlaces places{median_->data(), below_.data(), at_.data(), lower_.data(),
+                            upper_.data()};
   if (sorts_left_ == 0 && is_followed(weights)) {
     follow(weights, places);
   } else {

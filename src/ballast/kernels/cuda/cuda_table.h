@@ -71,7 +71,8 @@ class CudaTable final : public Table {
   host::RowChanges changes_;             // since the median was asked for
 
   std::unique_ptr<CudaVector> median_;
-  DeviceArray<std::uint32_t> below_, at_;
+  DeviceArray<std::uint32_t> below_, at_;  // see Remembered
+  DeviceArray<float> lower_, upper_;
   Weights weights_;  // of that median
   bool has_median_ = false;
   bool has_standing_ = false;

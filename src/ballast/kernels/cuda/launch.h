@@ -18,8 +18,13 @@
 
 namespace ballast::kernels::cuda {
 
-inline constexpr unsigned kFewRows = 64;  // travel with the launch; more lie in device memory
+inline constexpr unsigned kFewRows = 128;  // travel with the launch; more lie in device memory
 inline constexpr unsigned kLanes = 32;
+
+// Whether four values can be read from here at once.
+inline bool is_aligned_for_four(const void* place) {
+  return reinterpret_cast<std::uintptr_t>(place) % (4 * sizeof(float)) == 0;
+}
 
 struct Rows {
   const float* few[kFewRows];
@@ -41,13 +46,23 @@ struct Units {
 
 // ---- columns
 
-// The median, with the standing of its value where `below` and `at` are given; at is 0 where the
-// median lies between two values.
+// Where the median goes, and what is to be remembered of the column unless `below` is null.
 struct MedianPlaces {
   float* median;
-  std::uint32_t* below;
-  std::uint32_t* at;
+  std::uint32_t* below = nullptr;
+  std::uint32_t* at = nullptr;
+  float* lower = nullptr;
+  float* upper = nullptr;
 };
+BALLAST_COLUMN void remember(const MedianPlaces& places, std::size_t j, float median,
+                             const Remembered& kept) {
+  places.median[j] = median;
+  if (places.below == nullptr) return;
+  places.below[j] = kept.below;
+  places.at[j] = kept.at;
+  places.lower[j] = kept.lower;
+  places.upper[j] = kept.upper;
+}
 
 // Requires: rows and weights that travel with the launch.
 void median_of_few(const Rows& rows, const Units& units, const RankRange& ranks,

@@ -263,23 +263,12 @@ __global__ void __launch_bounds__(kThreads, kThreads * sizeof(Sum) <= 2048 ? 2 :
   for_each_column<Sum, kColumns, kIsHeld>(
       rows, units, layout, [&](auto& crew, const Bracket<Sum>& all, std::size_t j, double*) {
         const Sum total = static_cast<Sum>(units.total);
-        const Standing<Sum> s = select(crew, rows.count, all, total, total - total / 2);
-        const bool is_between = crew.leads() && side(s, total) == Side::kBetween;
-        float median = s.value + 0.0f;
-        if (crew.leads()) crew.publish({}, s.value);
-        if (crew.any(is_between)) {
-          const float above = crew.next_above();
-          if (is_between) {
-            median = static_cast<float>((static_cast<double>(s.value) + above) / 2.0) + 0.0f;
-          }
-        }
+        const auto [s, median] = select_median(crew, rows.count, all, total);
         if (!crew.leads() || j >= rows.dim) return;
-        out.median[j] = median;
         if constexpr (sizeof(Sum) == sizeof(std::uint32_t)) {
-          if (out.below == nullptr) return;
-          const Standing<std::uint32_t> kept = to_remember(s, total);
-          out.below[j] = kept.below;
-          out.at[j] = kept.at;
+          remember(out, j, median, to_remember(s, total, s.value, s.value));
+        } else {
+          out.median[j] = median;
         }
       });
 }

@@ -2,6 +2,7 @@
 
 #include <cfloat>
 
+#include "ballast/kernels/cuda/fours.h"
 #include "ballast/kernels/cuda/launch.h"
 
 namespace ballast::kernels::cuda {
@@ -16,8 +17,26 @@ __device__ float saturated(double sum) {
   return __double2float_rn(fmin(fmax(sum, -largest), largest));
 }
 
+// Where all rows and the result are aligned: four neighbouring columns of a thread.
 __global__ void __launch_bounds__(kThreads)
-    combine_kernel(const __grid_constant__ Terms terms, std::size_t dim, float* __restrict__ out) {
+    combine_fours_kernel(const __grid_constant__ Terms terms, std::size_t dim, float* out) {
+  const std::size_t j = (static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x) * kColumns;
+  if (j >= dim) return;
+  double sum[kColumns] = {};
+#pragma unroll 8
+  for (unsigned k = 0; k < terms.count; ++k) {
+    const Four<float> x = load_four<true>(terms.row[k], j, dim);
+#pragma unroll
+    for (unsigned c = 0; c < kColumns; ++c) {
+      sum[c] = fma(terms.coefficient[k], static_cast<double>(x.of[c]), sum[c]);
+    }
+  }
+  store_four({saturated(sum[0]), saturated(sum[1]), saturated(sum[2]), saturated(sum[3])}, out, j,
+             dim);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    combine_kernel(const __grid_constant__ Terms terms, std::size_t dim, float* out) {
   const std::size_t first =
       static_cast<std::size_t>(blockIdx.x) * kThreads * kColumns + threadIdx.x;
   if (first + (kColumns - 1) * kThreads < dim) {
@@ -114,7 +133,12 @@ __global__ void __launch_bounds__(kThreads)
 void combine(const Terms& terms, std::size_t dim, float* out, cudaStream_t stream) {
   constexpr std::size_t kOfBlock = kThreads * kColumns;
   const auto blocks = static_cast<unsigned>((dim + kOfBlock - 1) / kOfBlock);
-  combine_kernel<<<blocks, kThreads, 0, stream>>>(terms, dim, out);
+  bool is_aligned = is_aligned_for_four(out);
+  for (unsigned k = 0; k < terms.count; ++k) {
+    is_aligned = is_aligned && is_aligned_for_four(terms.row[k]);
+  }
+  auto* const kernel = is_aligned ? combine_fours_kernel : combine_kernel;
+  kernel<<<blocks, kThreads, 0, stream>>>(terms, dim, out);
 }
 
 void combine(const ManyTerms& terms, std::size_t dim, float* out, cudaStream_t stream) {

@@ -1,5 +1,6 @@
 // Inner products and distances: sums over columns in the one order that launch.h states.
 
+#include "ballast/kernels/cuda/fours.h"
 #include "ballast/kernels/cuda/launch.h"
 
 namespace ballast::kernels::cuda {
@@ -102,24 +103,6 @@ __device__ void multiply_add(double (&upper)[2], double (&lower)[2], double a_up
 #endif
 }
 
-// The values from the column j on; zeros from `end` on.
-template <bool kIsAligned>
-__device__ float4 load_four(const float* __restrict__ row, std::size_t j, std::size_t end) {
-  if constexpr (kIsAligned) {
-    if (j + kOfLane <= end) return __ldg(reinterpret_cast<const float4*>(row + j));
-  }
-  float4 four{0.0f, 0.0f, 0.0f, 0.0f};
-  if (j < end) four.x = row[j];
-  if (j + 1 < end) four.y = row[j + 1];
-  if (j + 2 < end) four.z = row[j + 2];
-  if (j + 3 < end) four.w = row[j + 3];
-  return four;
-}
-
-__device__ float part(const float4& four, unsigned i) {
-  return i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w;
-}
-
 // The products of kLeft groups with kRight groups over the columns from start to end; where
 // kIsSquare the groups are the same and only the upper triangle is made. The next columns are on
 // their way while these are multiplied.
@@ -129,7 +112,7 @@ __device__ void multiply_piece(const float* const (&left)[kLeft],
                                const float* __restrict__ centre, std::size_t start, std::size_t end,
                                double (&sums)[kLeft][kRight][2]) {
   const unsigned lane = threadIdx.x % kLanes;
-  float4 next_a[kLeft], next_b[kIsSquare ? 1 : kRight], next_origin{};
+  Four<float> next_a[kLeft], next_b[kIsSquare ? 1 : kRight], next_origin{};
   const auto load = [&](std::size_t j) {
 #pragma unroll
     for (unsigned i = 0; i < kLeft; ++i) next_a[i] = load_four<kIsAligned>(left[i], j, end);
@@ -148,8 +131,8 @@ __device__ void multiply_piece(const float* const (&left)[kLeft],
   load(j);
 #pragma unroll 1
   for (std::size_t step = start; step < end; step += kOfStep, j += kOfStep) {
-    float4 a[kLeft], b[kIsSquare ? 1 : kRight];
-    const float4 origin = next_origin;
+    Four<float> a[kLeft], b[kIsSquare ? 1 : kRight];
+    const Four<float> origin = next_origin;
 #pragma unroll
     for (unsigned i = 0; i < kLeft; ++i) a[i] = next_a[i];
     if constexpr (!kIsSquare) {
@@ -159,16 +142,16 @@ __device__ void multiply_piece(const float* const (&left)[kLeft],
     if (step + kOfStep < end) load(j + kOfStep);
 #pragma unroll
     for (unsigned e = 0; e < kOfLane; ++e) {
-      const double from = kIsCentred ? static_cast<double>(part(origin, e)) : 0.0;
+      const double from = kIsCentred ? static_cast<double>(origin.of[e]) : 0.0;
       double x[kLeft], y[kRight];
 #pragma unroll
-      for (unsigned i = 0; i < kLeft; ++i) x[i] = part(a[i], e) - from;
+      for (unsigned i = 0; i < kLeft; ++i) x[i] = a[i].of[e] - from;
 #pragma unroll
       for (unsigned i = 0; i < kRight; ++i) {
         if constexpr (kIsSquare) {
           y[i] = x[i];
         } else {
-          y[i] = part(b[i], e) - from;
+          y[i] = b[i].of[e] - from;
         }
       }
 #pragma unroll
@@ -216,27 +199,60 @@ __device__ void write_sums(const double (&sums)[kLeft][kRight][2], bool adds,
   }
 }
 
-// One row with all: a warp takes a group and a piece. Every row of the left group is that row.
-template <bool kIsCentred, bool kIsAligned>
-__global__ void __launch_bounds__(kWarpsMax* kLanes)
+// One row with all: a warp takes up to four groups and a piece. The columns of several steps are on
+// their way at once: to be as fast as the memory a multiprocessor must have some 30 KB under way.
+// Two groups are multiplied with the row together, which stands in every column of its matrix.
+template <unsigned kGroups, bool kIsCentred, bool kIsAligned>
+__global__ void __launch_bounds__(4 * kLanes)
     product_row_kernel(const __grid_constant__ Rows rows, const float* __restrict__ row,
-                       const float* __restrict__ centre, std::size_t piece_columns,
-                       std::size_t width, double* partial) {
+                       const float* __restrict__ centre, const Pieces cut, double* partial) {
+  constexpr unsigned kSteps = kGroups > 2 ? 2 : 4;  // at once
   const unsigned lane = threadIdx.x % kLanes;
-  const unsigned group = blockIdx.y * (blockDim.x / kLanes) + threadIdx.x / kLanes;
-  if (group * kGroup >= rows.count) return;
-  const float* left[1] = {row};
-  const float* right[1];
-  find_rows(rows, group, right);
-  const std::size_t start = blockIdx.x * piece_columns;
-  const std::size_t end = start + piece_columns < rows.dim ? start + piece_columns : rows.dim;
-  double sums[1][1][2];
-  multiply_piece<1, 1, false, kIsCentred, kIsAligned>(left, right, centre, start, end, sums);
-  if (lane >= 4) return;
-  const unsigned which = group * kGroup + 2 * lane;
-  double* const place = partial + blockIdx.x * width + which;
-  if (which < rows.count) place[0] = sums[0][0][0];
-  if (which + 1 < rows.count) place[1] = sums[0][0][1];
+  const unsigned piece = blockIdx.x * 4 + threadIdx.x / kLanes;
+  if (piece >= cut.count) return;
+  const float* of_group[kGroups];
+  find_rows(rows, blockIdx.y * kGroups, of_group);
+  const std::size_t start = piece * cut.columns;
+  const std::size_t end = start + cut.columns < rows.dim ? start + cut.columns : rows.dim;
+  double sums[kGroups][2] = {};
+#pragma unroll 1
+  for (std::size_t first = start; first < end; first += kSteps * kOfStep) {
+    Four<float> others[kSteps][kGroups], mine[kSteps], origin[kSteps];
+#pragma unroll
+    for (unsigned s = 0; s < kSteps; ++s) {
+      const std::size_t j = first + s * kOfStep + lane % 4 * kOfLane;
+#pragma unroll
+      for (unsigned i = 0; i < kGroups; ++i) {
+        others[s][i] = load_four<kIsAligned>(of_group[i], j, end);
+      }
+      mine[s] = load_four<kIsAligned>(row, j, end);
+      if constexpr (kIsCentred) origin[s] = load_four<false>(centre, j, end);
+    }
+#pragma unroll
+    for (unsigned s = 0; s < kSteps; ++s) {
+#pragma unroll
+      for (unsigned e = 0; e < kOfLane; ++e) {
+        const double from = kIsCentred ? static_cast<double>(origin[s].of[e]) : 0.0;
+        const double y = mine[s].of[e] - from;
+#pragma unroll
+        for (unsigned i = 0; i < kGroups; i += 2) {
+          const double x = others[s][i].of[e] - from;
+          if (i + 1 < kGroups) {
+            const unsigned lower = (i + 1) % kGroups;
+            multiply_add(sums[i], sums[lower], x, others[s][lower].of[e] - from, y);
+          } else {
+            multiply_add(sums[i], x, y);
+          }
+        }
+      }
+    }
+  }
+  if (lane % 4 != 0) return;
+#pragma unroll
+  for (unsigned i = 0; i < kGroups; ++i) {
+    const unsigned which = (blockIdx.y * kGroups + i) * kGroup + lane / 4;
+    if (which < rows.count) partial[std::size_t{piece} * rows.count + which] = sums[i][0];
+  }
 }
 
 // All pairs of few rows: a warp takes all of them and a piece.
@@ -364,6 +380,18 @@ void with_kind(bool is_centred, bool is_aligned, const Run& run) {
 }
 
 template <unsigned kGroups>
+void run_row(const Rows& rows, const float* row, const float* centre, double* partial,
+             cudaStream_t stream) {
+  const Pieces cut = pieces(rows.dim);
+  const unsigned across = (rows.count + kGroups * kGroup - 1) / (kGroups * kGroup);
+  with_kind(centre != nullptr, rows.is_aligned, [&](auto is_centred, auto is_aligned) {
+    product_row_kernel<kGroups, is_centred(), is_aligned()>
+        <<<dim3((cut.count + 3) / 4, across), 4 * kLanes, 0, stream>>>(rows, row, centre, cut,
+                                                                       partial);
+  });
+}
+
+template <unsigned kGroups>
 void run_small_block(const Rows& rows, const float* centre, double* partial, cudaStream_t stream) {
   const Pieces cut = pieces(rows.dim);
   with_kind(centre != nullptr, rows.is_aligned, [&](auto is_centred, auto is_aligned) {
@@ -383,12 +411,12 @@ Pieces pieces(std::size_t dim) {
 
 void products_of_row(const Rows& rows, const float* row, const float* centre, double* partial,
                      double* products, cudaStream_t stream) {
-  const RowLaunch launch = row_launch(rows);
-  with_kind(centre != nullptr, rows.is_aligned, [&](auto is_centred, auto is_aligned) {
-    product_row_kernel<is_centred(), is_aligned()><<<launch.blocks, launch.threads, 0, stream>>>(
-        rows, row, centre, launch.cut.columns, rows.count, partial);
-  });
-  finish(partial, launch.cut.count, rows.count, rows.count, products, stream);
+  auto* const run = rows.count <= kGroup       ? run_row<1>
+                    : rows.count <= 2 * kGroup ? run_row<2>
+                    : rows.count <= 3 * kGroup ? run_row<3>
+                                               : run_row<4>;
+  run(rows, row, centre, partial, stream);
+  finish(partial, pieces(rows.dim).count, rows.count, rows.count, products, stream);
 }
 
 void squared_distances(const Rows& rows, const float* point, double* partial, double* distances,

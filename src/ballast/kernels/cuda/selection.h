@@ -135,6 +135,27 @@ BALLAST_COLUMN Standing<Sum> select(Crew& crew, unsigned count, Bracket<Sum> b, 
   return is_one ? single : picked;
 }
 
+template <typename Sum>
+struct SelectedMedian {
+  Standing<Sum> standing;  // of the value that the median is at, or begins at
+  float median;            // as the definition rounds it
+};
+// A crew for this also gives
+//   next_above(): the smallest value above the pivot.
+// The leader's answer is right.
+BALLAST_ANY_SIDE
+template <typename Sum, typename Crew>
+BALLAST_COLUMN SelectedMedian<Sum> select_median(Crew& crew, unsigned count,
+                                                 const Bracket<Sum>& all, Sum total) {
+  const Standing<Sum> s = select(crew, count, all, total, static_cast<Sum>(total - total / 2));
+  const bool is_between = crew.leads() && side(s, total) == Side::kBetween;
+  if (crew.leads()) crew.publish({}, s.value);
+  if (!crew.any(is_between)) return {s, s.value + 0.0f};
+  const double above = crew.next_above();
+  const auto halfway = static_cast<float>((static_cast<double>(s.value) + above) / 2.0);
+  return {s, (is_between ? halfway : s.value) + 0.0f};
+}
+
 // One of the rows that were taken down, as seen from the others.
 template <typename Sum>
 struct Candidate {
