@@ -1,6 +1,6 @@
 // Medians and trimmed means of up to 128 rows: a thread sorts a column in its registers. The exact
 // values stay beside it in shared memory, where a thread reads the row that the sort found. There
-// is a kernel for each number of rows up to 32 and one for every 32 beyond.
+// is a kernel for each number of rows up to 32 and one for every 16 beyond.
 
 #include "ballast/kernels/cuda/launch.h"
 
@@ -9,10 +9,10 @@ namespace {
 
 constexpr unsigned kBlocksMax = 16384;
 constexpr unsigned kExactRows = 32;
-constexpr unsigned kRowsStep = 32;  // beyond
+constexpr unsigned kRowsStep = 16;  // beyond
 constexpr unsigned threads_of(unsigned rows) { return rows > 64 ? 64 : 128; }
 constexpr unsigned blocks_of_sm(unsigned rows) {
-  return rows > 96 ? 5 : rows > 64 ? 7 : rows > 32 ? 5 : rows > 24 ? 6 : 8;
+  return rows > 96 ? 5 : rows > 64 ? 7 : rows > 48 ? 5 : rows > 32 ? 4 : rows > 24 ? 6 : 8;
 }
 
 // The values of a thread's column; rows of shared memory are one value per thread, so that threads
