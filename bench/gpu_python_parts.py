@@ -173,8 +173,7 @@ for size in BATCHES:
     for name in RULES:
         as_it_is(name, size)
 wait_around(_network.Network, "_prepare", "load", "flat", "_seed", "gradient_in_place")
-wait_around(_device_run.DeviceRun, "_compute", "_report", "_arrives")
-wait_around(_device_run, "_correct")
+wait_around(_device_run.DeviceRun, "_compute", "_correct", "_report", "_arrives")
 wait_around(Counted, "deliver", "draw")
 for name in RULES:
     in_parts(name)

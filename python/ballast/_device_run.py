@@ -46,7 +46,7 @@ class _Worker:
         self.sent: Any = None  # what is under way
         # What Python and the server read of it, in host memory; there when the mark is reached.
         self.host_statistics: Any = None
-        self.host_numbers: Any = None  # the loss, the largest magnitude of the update
+        self.host_numbers: Any = None  # the loss, and a number that is finite as the update is
         self.mark: Any = None
         self.spans: List[Tuple[Any, Any]] = []  # marks around its gradients
 
@@ -192,21 +192,36 @@ class DeviceRun:
         reference = gradient
         if needs_previous:
             _, reference, _ = gradient_at(worker.model, seed, None, timed_loss)
-        direction = _correct(gradient, worker.direction, reference, keep)
+        direction, is_finite = self._correct(gradient, worker.direction, reference, keep)
         worker.direction, worker.statistics = direction, statistics
         worker.previous_model, worker.model = worker.model, model
         is_byzantine = self._cluster.is_byzantine(number)
         worker.sent = self._change(direction) if is_byzantine else direction
-        self._report(worker, loss)
+        self._report(worker, loss, is_finite)
 
-    def _report(self, worker: _Worker, loss: Any) -> None:
+    def _correct(self, gradient: Any, before: Any, reference: Any, keep: float) -> Tuple[Any, Any]:
+        """gradient + keep * (before - reference), in place of the gradient, and a number that is
+        finite where all values are."""
+        if keep == 0.0:
+            return gradient, self._torch.linalg.vector_norm(gradient, float("inf"))  # NaN of a NaN
+        mark = gradient.new_zeros(1)
+        self._cluster.correct(
+            self._export(gradient),
+            self._export(before),
+            self._export(reference),
+            keep,
+            self._export(mark),
+            self._queues.gradients,
+        )
+        return gradient, mark
+
+    def _report(self, worker: _Worker, loss: Any, is_finite: Any) -> None:
         """Queues what is to be known on the host when the update arrives."""
         torch = self._torch
         if worker.host_numbers is None:
             worker.host_statistics = self._queues.host_memory(len(worker.statistics), torch.float32)
             worker.host_numbers = self._queues.host_memory(2, torch.float64)
-        largest = torch.linalg.vector_norm(worker.direction, float("inf"))  # NaN of a NaN
-        numbers = torch.stack((loss.reshape(()).double(), largest.double()))
+        numbers = torch.stack((loss.reshape(()).double(), is_finite.reshape(()).double()))
         worker.host_statistics.copy_(worker.statistics, non_blocking=True)
         worker.host_numbers.copy_(numbers, non_blocking=True)
         worker.mark = self._queues.mark()
@@ -224,8 +239,8 @@ class DeviceRun:
         for begin, end in worker.spans:
             self._gradient_seconds += self._queues.seconds(begin, end)
         worker.spans.clear()
-        largest = float(worker.host_numbers[1])
-        return math.isfinite(largest) and bool(np.isfinite(worker.host_statistics.numpy()).all())
+        is_finite = math.isfinite(worker.host_numbers[1])
+        return is_finite and bool(np.isfinite(worker.host_statistics.numpy()).all())
 
     def _note(self, number: int, outcome: Dict[str, Any], loss: float) -> None:
         if not outcome["is_accepted"]:
@@ -254,17 +269,6 @@ class DeviceRun:
             }
         )
         self._evaluating += time.perf_counter() - begin
-
-
-def _correct(gradient: Any, before: Any, reference: Any, keep: float) -> Any:
-    """gradient + keep * (before - reference)."""
-    if keep == 0.0:
-        return gradient
-    difference = before.double()
-    difference -= reference
-    difference *= keep
-    difference += gradient
-    return difference.float()
 
 
 def _mean(values: List[Any]) -> float:

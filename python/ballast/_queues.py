@@ -10,11 +10,13 @@ is done when the call returns.
 import time
 from typing import Any
 
+from ._device import torch_stream
+
 
 class NoQueues:
     """Of the CPU."""
 
-    server = 0  # the stream that the library is given
+    server = gradients = 0  # the streams that the library is given
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
@@ -50,6 +52,7 @@ class Queues(NoQueues):
         super().__init__(torch)
         self._device = device
         self._gradients = torch.cuda.current_stream(device)
+        self.gradients = torch_stream(torch, device)
         # Its few short pieces of work go before those of gradients that wait already.
         self._server = torch.cuda.Stream(device, priority=-1)
         self.server = self._server.cuda_stream

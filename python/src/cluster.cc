@@ -20,6 +20,7 @@
 #include "ballast/experiment/spec.h"
 #include "ballast/learn/batches.h"
 #include "python/src/arrays.h"
+#include "python/src/calls.h"
 #include "python/src/errors.h"
 #include "python/src/modules.h"
 #include "python/src/place.h"
@@ -96,6 +97,23 @@ class ClusterHandle {
   nb::tuple correction(std::uint64_t step) const {
     const auto correction = optim::correction_at(assembly::estimator_options(planned_.run), step);
     return nb::make_tuple(correction.keep, correction.needs_previous_gradient);
+  }
+
+  // The estimator's correction, in place of the gradient:
+  // gradient + keep * (before - reference). On a device it is queued on the stream; the one value
+  // of `mark` becomes NaN if the result is not finite. May be called while an update is delivered.
+  void correct(const nb::object& gradient, const nb::object& before, const nb::object& reference,
+               double keep, const nb::object& mark, Stream stream) const {
+    const WriteArray to = write_array(gradient, place_), flag = write_array(mark, place_);
+    const WriteArray last = write_array(before, place_), there = write_array(reference, place_);
+    const kernels::Backend& backend = *place_.backend;
+    const auto next = backend.view(room_for_model(to)), old = backend.view(room_for_model(last)),
+               at = backend.view(room_for_model(there)), found = backend.view(vector_of(flag));
+    if (found->size() != 1) raise_invalid("a mark is one value");
+    const auto work = [&] {
+      backend.correct({*next, *old, *at}, keep, *next, *found, reinterpret_cast<void*>(stream));
+    };
+    place_.is_cuda ? work() : without_lock(work);
   }
 
   // The worker comes, and its first model goes to `model`.
@@ -217,6 +235,8 @@ void add_cluster(nb::module_& module) {
       .def("comes_again", &ClusterHandle::comes_again, nb::arg("worker"))
       .def("draw", &ClusterHandle::draw, nb::arg("worker"), nb::arg("step"))
       .def("correction", &ClusterHandle::correction, nb::arg("step"))
+      .def("correct", &ClusterHandle::correct, nb::arg("gradient"), nb::arg("before"),
+           nb::arg("reference"), nb::arg("keep"), nb::arg("mark"), nb::arg("stream"))
       .def("join", &ClusterHandle::join, nb::arg("worker"), nb::arg("model"), nb::arg("stream"))
       .def("deliver", &ClusterHandle::deliver, nb::arg("update"), nb::arg("statistics"),
            nb::arg("model"), nb::arg("stream"))

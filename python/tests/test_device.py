@@ -203,6 +203,69 @@ def test_a_run_in_place_that_leaves_the_finite_numbers_says_so():
     assert_same(one, other)
 
 
+@pytest.mark.parametrize("optimizer", ["mu2", "momentum", "sgd"])
+def test_an_update_that_is_not_finite_ends_the_run(optimizer):
+    """Of a worker's later updates: what the correction says of its result."""
+    values, labels = blobs(1, 90)
+    values[57] = np.nan
+    histories = []
+    for way in ("_run_through_host", "_run_in_place"):
+        torch.manual_seed(0)
+        options = {"workers": 2, "updates": 200, "rule": "mean", "optimizer": optimizer, "batch": 1}
+        made = ballast.Simulation(
+            torch.nn.Linear(6, 3), None, (values, labels), blobs(2, 30), evaluate_every=5, **options
+        )
+        through = way == "_run_through_host"
+        histories.append(made.run(progress=False) if through else ballast.History(in_place(made)))
+    assert histories[1].status == "diverged" and histories[1]["t"][-1] > 4
+    assert np.isfinite(histories[1].parameters).all()
+    assert_same(*histories)
+
+
+def cluster_of(made):
+    network = made._network
+    return _core.Cluster(
+        made._text,
+        network.read_parameters(),
+        network.read_statistics(),
+        made._train.size,
+        made._labels,
+        made._classes,
+    )
+
+
+@pytest.mark.parametrize("keep", [0.9, 1 / 3, 1e-30])
+def test_a_correction_has_the_bits_of_pytorchs_double_precision(rng, keep):
+    cluster = cluster_of(simulation())
+    made = [torch.from_numpy(rng.standard_normal(cluster.dim).astype(np.float32)) for _ in range(3)]
+    gradient, before, reference = made
+    for there in (reference, gradient):  # mu^2's, momentum's
+        expected = (gradient.double() + keep * (before.double() - there.double())).float()
+        corrected, mark = gradient.clone(), torch.zeros(1)
+        there = corrected if there is gradient else there
+        given = [each.__dlpack__() for each in (corrected, before, there)]
+        cluster.correct(*given, keep, mark.__dlpack__(), 0)
+        assert torch.equal(corrected.view(torch.int32), expected.view(torch.int32))
+        assert mark.item() == 0
+        before[-1] = float("inf")
+        given = [each.__dlpack__() for each in (corrected, before, there)]
+        cluster.correct(*given, keep, mark.__dlpack__(), 0)
+        assert mark.isnan()
+        before[-1] = 1
+
+
+def test_a_correction_of_another_length_is_refused():
+    cluster = cluster_of(simulation())
+    right, wrong, mark = (torch.zeros(size) for size in (cluster.dim, cluster.dim + 1, 1))
+    for place in range(3):
+        given = [wrong if i == place else right for i in range(3)]
+        with pytest.raises(ballast.InvalidArgument, match="values, not"):
+            cluster.correct(*(each.__dlpack__() for each in given), 0.9, mark.__dlpack__(), 0)
+    given = [right.__dlpack__() for _ in range(3)]
+    with pytest.raises(ballast.InvalidArgument, match="a mark is one value"):
+        cluster.correct(*given, 0.9, right.__dlpack__(), 0)
+
+
 def test_attacks_that_need_the_others_take_the_detour():
     assert simulation()._stays_in_place()
     assert simulation(attack="little", byzantine=0, share=0.0)._stays_in_place()
