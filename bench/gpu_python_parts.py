@@ -77,8 +77,11 @@ class Counted:
     def __getattr__(self, name):
         return getattr(self.inner, name)
 
-    def deliver(self, *a):
-        return self.inner.deliver(*a)
+    def begin_delivery(self, *a):
+        return self.inner.begin_delivery(*a)
+
+    def end_delivery(self):
+        return self.inner.end_delivery()
 
     def draw(self, *a):
         return self.inner.draw(*a)
@@ -173,7 +176,7 @@ for size in BATCHES:
     for name in RULES:
         as_it_is(name, size)
 wait_around(_network.Network, "_prepare", "load", "flat", "_seed", "gradient_in_place")
-wait_around(_device_run.DeviceRun, "_compute", "_correct", "_report", "_arrives")
-wait_around(Counted, "deliver", "draw")
+wait_around(_device_run.DeviceRun, "_compute", "_correct", "_report")
+wait_around(Counted, "begin_delivery", "end_delivery", "draw")
 for name in RULES:
     in_parts(name)

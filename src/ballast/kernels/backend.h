@@ -61,6 +61,10 @@ class Backend {
   virtual void use_stream([[maybe_unused]] void* stream) {}
   virtual void finish() const {}
 
+  // Waits until an event that the caller has recorded is reached (cuda: a cudaEvent_t; null: no
+  // event), at any time and whatever the backend is asked meanwhile.
+  virtual void wait_for([[maybe_unused]] void* event) const {}
+
   // True if no value of the row is NaN or infinite. The one question for rows not checked yet,
   // which only borrowed ones can be.
   virtual bool all_finite(const Table& table, std::size_t row) const = 0;

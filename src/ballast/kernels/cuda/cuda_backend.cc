@@ -85,6 +85,10 @@ class CudaBackend final : public Backend {
     const Turn turn(device_->mutex());
     device_->finish();
   }
+  void wait_for(void* event) const override {
+    if (event == nullptr) return;
+    check(cudaEventSynchronize(static_cast<cudaEvent_t>(event)), "wait for an event");
+  }
 
   bool all_finite(const Table& table, std::size_t row) const override {
     const Turn turn(device_->mutex());

@@ -109,6 +109,29 @@ TEST_F(CudaTest, WorksOnTheStreamThatItIsGiven) {
   cudaStreamDestroy(stream);
 }
 
+TEST_F(CudaTest, WaitsForAnEventOfTheCaller) {
+  constexpr std::size_t kDim = 30'000'000;
+  const std::vector<float> values(kDim, 2.0f);
+  const std::span<float> there = on_device(values);
+  void* pinned = nullptr;
+  ASSERT_EQ(cudaHostAlloc(&pinned, kDim * sizeof(float), cudaHostAllocDefault), cudaSuccess);
+  auto* const here = static_cast<float*>(pinned);
+  here[kDim - 1] = 0.0f;
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
+  ASSERT_EQ(cudaMemcpyAsync(here, there.data(), kDim * sizeof(float), cudaMemcpyDefault, stream),
+            cudaSuccess);
+  ASSERT_EQ(cudaEventRecord(event, stream), cudaSuccess);
+  backend_->wait_for(event);
+  EXPECT_EQ(here[kDim - 1], 2.0f);
+  backend_->wait_for(nullptr);
+  cudaEventDestroy(event);
+  cudaStreamDestroy(stream);
+  cudaFreeHost(pinned);
+}
+
 // What the workers of a simulation do while the server waits for its own queue.
 TEST_F(CudaTest, CorrectsOnTheStreamThatIsNamedWhileAnotherIsInUse) {
   constexpr std::size_t kDim = 3'000'000;
