@@ -2,19 +2,22 @@
 
 On a CUDA device work is queued, and Python goes on before it is done. There are two queues: that of
 PyTorch for the gradients, and one for the server. The server takes an update whose gradients were
-done long ago while the device still computes another worker's, so that it rarely stands still; and
-Python waits for nothing but the few numbers that decide how the run goes on. On the CPU everything
-is done when the call returns.
+done long ago while the device still computes another worker's, so that it rarely stands still. It
+does so on a thread of the library's own, which also waits for the few numbers that decide how the
+run goes on; Python queues another worker's gradients meanwhile. On the CPU what Python asks for is
+done when the call returns.
 """
 
 import time
 from typing import Any
 
+from ._device import torch_stream
+
 
 class NoQueues:
     """Of the CPU."""
 
-    server = 0  # the stream that the library is given
+    server = gradients = 0  # the streams that the library is given
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
@@ -32,8 +35,9 @@ class NoQueues:
         """The place in the queue of the gradients that is reached now; see wait_for, seconds."""
         return time.perf_counter()
 
-    def wait_for(self, mark: Any) -> None:
-        pass
+    def event(self, mark: Any) -> int:
+        """As the library waits for it."""
+        return 0
 
     def seconds(self, begin: Any, end: Any) -> float:
         """Between two marks; the second one has been waited for."""
@@ -50,6 +54,7 @@ class Queues(NoQueues):
         super().__init__(torch)
         self._device = device
         self._gradients = torch.cuda.current_stream(device)
+        self.gradients = torch_stream(torch, device)
         # Its few short pieces of work go before those of gradients that wait already.
         self._server = torch.cuda.Stream(device, priority=-1)
         self.server = self._server.cuda_stream
@@ -69,8 +74,8 @@ class Queues(NoQueues):
         event.record(self._gradients)
         return event
 
-    def wait_for(self, mark: Any) -> None:
-        mark.synchronize()
+    def event(self, mark: Any) -> int:
+        return int(mark.cuda_event)
 
     def seconds(self, begin: Any, end: Any) -> float:
         return float(begin.elapsed_time(end)) / 1000

@@ -11,15 +11,20 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <unistd.h>
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "ballast/assembly/parts.h"
 #include "ballast/experiment/grid.h"
 #include "ballast/experiment/spec.h"
+#include "ballast/kernels/finite.h"
 #include "ballast/learn/batches.h"
 #include "python/src/arrays.h"
+#include "python/src/calls.h"
 #include "python/src/errors.h"
 #include "python/src/modules.h"
 #include "python/src/place.h"
@@ -67,6 +72,17 @@ class ClusterHandle {
     for (const sim::Arrival& arrival : arrivals_) ++arrivals_left_[arrival.worker];
   }
 
+  ~ClusterHandle() {
+    if (delivery_ == nullptr) return;
+    if (delivery_->process == getpid()) {
+      delivery_->started->thread.join();
+    } else {
+      (void)delivery_.release();  // its thread is not in this process, and cannot be waited for
+    }
+  }
+  ClusterHandle(const ClusterHandle&) = delete;
+  ClusterHandle& operator=(const ClusterHandle&) = delete;
+
   std::size_t workers() const { return workers_.total(); }
   std::size_t dim() const { return server_->dim(); }
   std::size_t updates() const { return planned_.run.updates; }
@@ -98,8 +114,26 @@ class ClusterHandle {
     return nb::make_tuple(correction.keep, correction.needs_previous_gradient);
   }
 
+  // The estimator's correction, in place of the gradient:
+  // gradient + keep * (before - reference). On a device it is queued on the stream; the one value
+  // of `mark` becomes NaN if the result is not finite. May be called while an update is delivered.
+  void correct(const nb::object& gradient, const nb::object& before, const nb::object& reference,
+               double keep, const nb::object& mark, Stream stream) const {
+    const WriteArray to = write_array(gradient, place_), flag = write_array(mark, place_);
+    const WriteArray last = write_array(before, place_), there = write_array(reference, place_);
+    const kernels::Backend& backend = *place_.backend;
+    const auto next = backend.view(room_for_model(to)), old = backend.view(room_for_model(last)),
+               at = backend.view(room_for_model(there)), found = backend.view(vector_of(flag));
+    if (found->size() != 1) raise_invalid("a mark is one value");
+    const auto work = [&] {
+      backend.correct({*next, *old, *at}, keep, *next, *found, reinterpret_cast<void*>(stream));
+    };
+    place_.is_cuda ? work() : without_lock(work);
+  }
+
   // The worker comes, and its first model goes to `model`.
   void join(std::uint32_t worker, const nb::object& model, Stream stream) {
+    check_idle();
     const WriteArray array = write_array(model, place_);
     const std::span<float> values = room_for_model(array);
     run_at(place_, stream, [&] {
@@ -108,40 +142,55 @@ class ClusterHandle {
     });
   }
 
-  // Delivers the update of the worker that comes next; its next model goes to `model`.
-  // Requires: finite values.
-  nb::dict deliver(const nb::object& update, const Values& statistics, const nb::object& model,
-                   Stream stream) {
+  // Begins to deliver the update of the worker that comes next, on a thread of its own: the caller
+  // queues another worker's gradients meanwhile. Its next model goes to `model`. `report` is in
+  // host memory and has the worker's statistics and one more number, which is finite if the update
+  // is; the thread looks at it when the event is reached. What is given is held until
+  // end_delivery().
+  void begin_delivery(const nb::object& update, const Values& report, const nb::object& model,
+                      std::uintptr_t event, Stream stream) {
+    check_idle();
     const std::optional<std::uint32_t> worker = next();
     if (!worker) raise_invalid("no update is to come any more");
-    const ReadArray sent = read_array(update, place_);
-    const WriteArray array = write_array(model, place_);
-    const std::span<float> reply = room_for_model(array);
-    const server::Update arriving{.worker = *worker,
-                                  .ticket = tickets_[*worker],
-                                  .values = vector_of(sent),
-                                  .statistics = {statistics.data(), statistics.shape(0)},
-                                  .is_checked = true};
-    const Instant now = arrivals_[delivered_].at;
-    const bool replies_with_newest = planned_.run.reply == server::Reply::kNewest;
-    server::Outcome outcome;
-    run_at(place_, stream, [&] {
-      if (!replies_with_newest) server_->read_model(reply);
-      const server::Judgement judgement = server_->on_update(arriving, now);
-      if (replies_with_newest) server_->read_model(reply);
-      outcome = judgement.outcome;
-      assign(*worker, judgement.next);
-    });
-    ++delivered_;
-    --arrivals_left_[*worker];
+    if (report.shape(0) == 0) raise_invalid("a report has one number at least");
+    auto delivery = std::make_unique<Delivery>();
+    delivery->update = read_array(update, place_);
+    delivery->report = report;
+    delivery->model = write_array(model, place_);
+    delivery->event = reinterpret_cast<void*>(event);
+    delivery->stream = stream;
+    delivery->worker = *worker;
+    delivery->values = vector_of(delivery->update);
+    delivery->reply = room_for_model(delivery->model);
+    delivery->work = [this, &it = *delivery] { deliver(it); };
+    delivery->started.emplace(delivery->work);
+    delivery_ = std::move(delivery);
+  }
+
+  // Waits for the delivery that was begun; what became of it. An update that was not finite has not
+  // reached the server.
+  nb::dict end_delivery() {
+    if (delivery_ == nullptr) raise_invalid("no delivery has begun");
+    const std::unique_ptr<Delivery> ended = wait_for_delivery();
+    ended->started->ended.get();
     nb::dict told;
-    told["is_accepted"] = outcome.verdict == server::Verdict::kAccepted;
-    told["has_diverged"] = outcome.has_diverged;
-    told["staleness"] = outcome.staleness;
+    told["is_finite"] = ended->is_finite;
+    if (!ended->is_finite) return told;
+    ++delivered_;
+    --arrivals_left_[ended->worker];
+    told["is_accepted"] = ended->outcome.verdict == server::Verdict::kAccepted;
+    told["has_diverged"] = ended->outcome.has_diverged;
+    told["staleness"] = ended->outcome.staleness;
     return told;
   }
 
+  // Waits for a delivery whose outcome nobody wants any more, if there is one.
+  void abandon_delivery() {
+    if (delivery_ != nullptr) wait_for_delivery();
+  }
+
   void read_model(const nb::object& model, Stream stream) {
+    check_idle();
     const WriteArray array = write_array(model, place_);
     const std::span<float> values = room_for_model(array);
     run_at(place_, stream, [&] { server_->read_model(values); });
@@ -149,6 +198,7 @@ class ClusterHandle {
 
   // The workers' statistics combined; none before the first update.
   nb::object statistics() const {
+    check_idle();
     auto combined = server_->statistics();
     return combined ? to_numpy(*std::move(combined)) : nb::none();
   }
@@ -167,6 +217,62 @@ class ClusterHandle {
 
  private:
   using Instant = server::Instant;
+
+  // One that is under way, and what the interpreter keeps for it.
+  struct Delivery {
+    ReadArray update;
+    Values report;
+    WriteArray model;
+    void* event = nullptr;
+    Stream stream = 0;
+    std::uint32_t worker = 0;
+    std::span<const float> values;
+    std::span<float> reply;
+    pid_t process = getpid();
+    bool is_finite = false;
+    server::Outcome outcome;
+    std::function<void()> work;
+    std::optional<Started> started;
+  };
+
+  // On the delivery's own thread, which alone uses the server and the tickets until it is waited
+  // for.
+  void deliver(Delivery& it) {
+    place_.backend->wait_for(it.event);
+    const std::span report(it.report.data(), it.report.shape(0));
+    it.is_finite = kernels::all_finite(report);
+    if (!it.is_finite) return;
+    const server::Update arriving{.worker = it.worker,
+                                  .ticket = tickets_[it.worker],
+                                  .values = it.values,
+                                  .statistics = report.first(report.size() - 1),
+                                  .is_checked = true};
+    const bool replies_with_newest = planned_.run.reply == server::Reply::kNewest;
+    at_place(place_, it.stream, [&] {
+      if (!replies_with_newest) server_->read_model(it.reply);
+      const server::Judgement judgement = server_->on_update(arriving, arrivals_[delivered_].at);
+      if (replies_with_newest) server_->read_model(it.reply);
+      it.outcome = judgement.outcome;
+      assign(it.worker, judgement.next);
+    });
+  }
+
+  std::unique_ptr<Delivery> wait_for_delivery() {
+    if (delivery_->process != getpid()) {
+      throw LibraryError{{ErrorCode::kUnsupported,
+                          "this process was forked from one that trains, and cannot go on with it; "
+                          "make a new simulation"}};
+    }
+    {
+      const WithoutLock released;
+      delivery_->started->thread.join();
+    }
+    return std::move(delivery_);
+  }
+
+  void check_idle() const {
+    if (delivery_ != nullptr) raise_invalid("an update is being delivered");
+  }
 
   void make_label_map(int class_count) {
     const auto attack = value_or_raise(assembly::make_run_attack(planned_.run));
@@ -198,6 +304,7 @@ class ClusterHandle {
   std::vector<int> label_map_;  // of the Byzantine workers
   std::vector<sim::Arrival> arrivals_;
   std::size_t delivered_ = 0;
+  std::unique_ptr<Delivery> delivery_;  // that is under way
 };
 
 }  // namespace
@@ -217,9 +324,13 @@ void add_cluster(nb::module_& module) {
       .def("comes_again", &ClusterHandle::comes_again, nb::arg("worker"))
       .def("draw", &ClusterHandle::draw, nb::arg("worker"), nb::arg("step"))
       .def("correction", &ClusterHandle::correction, nb::arg("step"))
+      .def("correct", &ClusterHandle::correct, nb::arg("gradient"), nb::arg("before"),
+           nb::arg("reference"), nb::arg("keep"), nb::arg("mark"), nb::arg("stream"))
       .def("join", &ClusterHandle::join, nb::arg("worker"), nb::arg("model"), nb::arg("stream"))
-      .def("deliver", &ClusterHandle::deliver, nb::arg("update"), nb::arg("statistics"),
-           nb::arg("model"), nb::arg("stream"))
+      .def("begin_delivery", &ClusterHandle::begin_delivery, nb::arg("update"), nb::arg("report"),
+           nb::arg("model"), nb::arg("event"), nb::arg("stream"))
+      .def("end_delivery", &ClusterHandle::end_delivery)
+      .def("abandon_delivery", &ClusterHandle::abandon_delivery)
       .def("read_model", &ClusterHandle::read_model, nb::arg("model"), nb::arg("stream"))
       .def("statistics", &ClusterHandle::statistics)
       .def("settings", &ClusterHandle::settings);

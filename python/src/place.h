@@ -38,22 +38,30 @@ using Stream = std::uintptr_t;
 
 std::mutex& cuda_turn();
 
-// Runs the work without the interpreter's lock. Requires: the work does not touch Python.
+// Runs the work there. Requires: a thread without the interpreter's lock.
+template <typename Work>
+void at_place(const Place& place, Stream stream, Work&& work) {
+  if (!place.is_cuda) return work();
+  struct Back {
+    kernels::Backend& backend;
+    ~Back() { backend.use_stream(nullptr); }
+  };
+  const std::lock_guard turn(cuda_turn());
+  place.backend->use_stream(reinterpret_cast<void*>(stream));
+  const Back back{*place.backend};
+  work();
+}
+
+// The same from a thread that has the interpreter's lock, which is given back meanwhile. Requires:
+// the work does not touch Python.
 template <typename Work>
 void run_at(const Place& place, Stream stream, Work&& work) {
   if (!place.is_cuda) {
     without_lock(std::forward<Work>(work));
     return;
   }
-  struct Back {
-    kernels::Backend& backend;
-    ~Back() { backend.use_stream(nullptr); }
-  };
   const WithoutLock released;
-  const std::lock_guard turn(cuda_turn());
-  place.backend->use_stream(reinterpret_cast<void*>(stream));
-  const Back back{*place.backend};
-  work();
+  at_place(place, stream, std::forward<Work>(work));
 }
 
 using ReadArray = nanobind::ndarray<const float, nanobind::ro>;

@@ -1,7 +1,9 @@
 """What is done for CUDA devices, as far as a machine without one can show it: where calls go, what
 they refuse, and the run whose vectors stay in place, which the CPU can make as well."""
 
+import os
 import runpy
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -201,6 +203,238 @@ def test_a_run_in_place_that_leaves_the_finite_numbers_says_so():
     one, other = both_ways(eta=1e38, optimizer="sgd", rule="mean", byzantine=0, share=0.0)
     assert other.status == "diverged"
     assert_same(one, other)
+
+
+@pytest.mark.parametrize("optimizer", ["mu2", "momentum", "sgd"])
+def test_an_update_that_is_not_finite_ends_the_run(optimizer):
+    """Of a worker's later updates: what the correction says of its result."""
+    values, labels = blobs(1, 90)
+    values[57] = np.nan
+    histories = []
+    for way in ("_run_through_host", "_run_in_place"):
+        torch.manual_seed(0)
+        options = {"workers": 2, "updates": 200, "rule": "mean", "optimizer": optimizer, "batch": 1}
+        made = ballast.Simulation(
+            torch.nn.Linear(6, 3), None, (values, labels), blobs(2, 30), evaluate_every=5, **options
+        )
+        through = way == "_run_through_host"
+        histories.append(made.run(progress=False) if through else ballast.History(in_place(made)))
+    assert histories[1].status == "diverged" and histories[1]["t"][-1] > 4
+    assert np.isfinite(histories[1].parameters).all()
+    assert_same(*histories)
+
+
+def cluster_of(made):
+    network = made._network
+    return _core.Cluster(
+        made._text,
+        network.read_parameters(),
+        network.read_statistics(),
+        made._train.size,
+        made._labels,
+        made._classes,
+    )
+
+
+@pytest.mark.parametrize("optimizer", ["mu2", "momentum", "sgd"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_worker_that_comes_twice_in_a_row_has_its_gradients_first(workers, optimizer):
+    options = {"workers": workers, "byzantine": 0, "share": 0.0, "rule": "mean"}
+    assert_same(*both_ways(optimizer=optimizer, attack="none", **options))
+
+
+class Watched:
+    """A cluster that tells what is called, and whether an update is being delivered meanwhile."""
+
+    last = None
+
+    def __init__(self, *given):
+        Watched.last = self
+        self.inner = Cluster(*given)
+        self.coming, self.calls = None, []
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def begin_delivery(self, *given):
+        self.inner.begin_delivery(*given)
+        self.coming = self.inner.next()
+
+    def end_delivery(self):
+        self.calls.append(("end", self.coming))
+        self.coming = None
+        return self.inner.end_delivery()
+
+    def draw(self, worker, step):
+        self.calls.append((worker, self.coming))
+        return self.inner.draw(worker, step)
+
+
+Cluster = _core.Cluster
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    monkeypatch.setattr(_core, "Cluster", Watched)
+    return Watched
+
+
+def test_gradients_are_computed_while_the_next_update_is_delivered(watched):
+    in_place(simulation(workers=2, byzantine=0, share=0.0, rule="mean"))
+    calls = watched.last.calls
+    first = next(i for i, (name, _) in enumerate(calls) if name == "end")
+    joined = [coming for _, coming in calls[:first]]
+    assert joined == [None, None], "all have their first gradients before an update arrives"
+    beside = alone = 0
+    for i, (name, coming) in enumerate(calls[first:], first):
+        if name == "end":
+            served = coming
+            continue
+        assert name == served, "the worker that was served computes"
+        following = next(worker for end, worker in calls[i:] if end == "end")
+        assert coming == (None if following == served else following)
+        beside, alone = beside + (coming is not None), alone + (coming is None)
+    assert beside > 5 and alone > 5
+
+
+class Stopping(torch.nn.Module):
+    """Stops in its forward pass while an update is delivered."""
+
+    def __init__(self, stop):
+        super().__init__()
+        self.stop, self.passes = stop, 0
+
+    def forward(self, x):
+        if Watched.last is not None and Watched.last.coming is not None:
+            self.passes += 1
+            if self.passes == 5:
+                self.stop()
+        return x
+
+
+def raise_error():
+    raise RuntimeError("no more")
+
+
+@pytest.mark.parametrize("optimizer", ["mu2", "sgd"])
+@pytest.mark.parametrize(
+    "stop, error",
+    [(raise_error, RuntimeError), (lambda: signal.raise_signal(signal.SIGINT), KeyboardInterrupt)],
+)
+def test_a_run_that_stops_while_an_update_is_delivered_leaves_nothing(
+    watched, stop, error, optimizer
+):
+    watched.last = None
+    options = {"workers": 5, "updates": 40, "rule": "cwmed", "optimizer": optimizer}
+    net = torch.nn.Sequential(Stopping(stop), make_net())
+    made = ballast.Simulation(net, None, blobs(1, 90), blobs(2, 30), **options)
+    start = made._network.read_parameters()
+    with pytest.raises(error):
+        in_place(made)
+    stopped = watched.last
+    assert stopped.coming is not None
+    assert stopped.inner.statistics() is not None, "which is refused while the server is at work"
+    with pytest.raises(ballast.InvalidArgument, match="no delivery has begun"):
+        stopped.inner.end_delivery()
+    # The same simulation goes through when nothing stops it.
+    made._network.load(start)
+    net[0].stop = lambda: None
+    again = ballast.History(in_place(made))
+    plain = torch.nn.Sequential(torch.nn.Identity(), make_net())
+    other = ballast.Simulation(plain, None, blobs(1, 90), blobs(2, 30), **options)
+    assert_same(other.run(progress=False), again)
+
+
+def begin_one(cluster):
+    """Begins to deliver the first update, and returns where the next model goes."""
+    model = np.zeros(cluster.dim, np.float32)
+    for worker in range(cluster.workers):
+        cluster.join(worker, model, 0)
+    report = np.zeros(len(simulation()._network.read_statistics()) + 1, np.float32)
+    cluster.begin_delivery(np.ones(cluster.dim, np.float32), report, model, 0, 0)
+    return report, model
+
+
+def test_one_update_at_a_time_is_delivered():
+    cluster = cluster_of(simulation())
+    with pytest.raises(ballast.InvalidArgument, match="no delivery has begun"):
+        cluster.end_delivery()
+    cluster.abandon_delivery()
+    report, model = begin_one(cluster)
+    for call in (
+        lambda: cluster.begin_delivery(model, report, model, 0, 0),
+        lambda: cluster.join(0, model, 0),
+        lambda: cluster.read_model(model, 0),
+        cluster.statistics,
+    ):
+        with pytest.raises(ballast.InvalidArgument, match="an update is being delivered"):
+            call()
+    first = cluster.next()
+    assert cluster.end_delivery()["is_accepted"]
+    assert np.abs(model).max() > 0 and cluster.statistics() is not None
+    report[-1] = np.nan
+    cluster.begin_delivery(model.copy(), report, model, 0, 0)
+    assert cluster.end_delivery() == {"is_finite": False}
+    assert first is not None and cluster.next() is not None
+    with pytest.raises(ballast.InvalidArgument, match="a report has one number at least"):
+        cluster.begin_delivery(model, report[:0], model, 0, 0)
+
+
+def test_a_cluster_may_be_let_go_while_it_delivers():
+    for _ in range(20):
+        begin_one(cluster_of(simulation()))
+
+
+def test_a_forked_child_does_not_wait_for_the_delivery_of_its_parent():
+    cluster = cluster_of(simulation())
+    begin_one(cluster)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        message = b"no error"
+        try:
+            cluster.end_delivery()
+        except ballast.Unsupported as error:
+            message = str(error).encode()
+            del cluster
+        finally:
+            os.write(writing, message)
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert b"make a new simulation" in os.read(reading, 1000)
+    assert cluster.end_delivery()["is_accepted"]
+
+
+@pytest.mark.parametrize("keep", [0.9, 1 / 3, 1e-30])
+def test_a_correction_has_the_bits_of_pytorchs_double_precision(rng, keep):
+    cluster = cluster_of(simulation())
+    made = [torch.from_numpy(rng.standard_normal(cluster.dim).astype(np.float32)) for _ in range(3)]
+    gradient, before, reference = made
+    for there in (reference, gradient):  # mu^2's, momentum's
+        expected = (gradient.double() + keep * (before.double() - there.double())).float()
+        corrected, mark = gradient.clone(), torch.zeros(1)
+        there = corrected if there is gradient else there
+        given = [each.__dlpack__() for each in (corrected, before, there)]
+        cluster.correct(*given, keep, mark.__dlpack__(), 0)
+        assert torch.equal(corrected.view(torch.int32), expected.view(torch.int32))
+        assert mark.item() == 0
+        before[-1] = float("inf")
+        given = [each.__dlpack__() for each in (corrected, before, there)]
+        cluster.correct(*given, keep, mark.__dlpack__(), 0)
+        assert mark.isnan()
+        before[-1] = 1
+
+
+def test_a_correction_of_another_length_is_refused():
+    cluster = cluster_of(simulation())
+    right, wrong, mark = (torch.zeros(size) for size in (cluster.dim, cluster.dim + 1, 1))
+    for place in range(3):
+        given = [wrong if i == place else right for i in range(3)]
+        with pytest.raises(ballast.InvalidArgument, match="values, not"):
+            cluster.correct(*(each.__dlpack__() for each in given), 0.9, mark.__dlpack__(), 0)
+    given = [right.__dlpack__() for _ in range(3)]
+    with pytest.raises(ballast.InvalidArgument, match="a mark is one value"):
+        cluster.correct(*given, 0.9, right.__dlpack__(), 0)
 
 
 def test_attacks_that_need_the_others_take_the_detour():

@@ -30,6 +30,13 @@
 
 namespace ballast::kernels {
 
+// What a worker corrects a gradient by.
+struct CorrectionVectors {
+  const Vector& gradient;
+  const Vector& before;     // its last direction
+  const Vector& reference;  // the sample's gradient at the model before, or the gradient itself
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -40,6 +47,10 @@ class Backend {
   virtual std::unique_ptr<Vector> make_vector(std::size_t size) const = 0;
   virtual std::unique_ptr<Table> make_table(std::size_t dim) const = 0;
 
+  // A vector that stands for values of somebody else's, such as a tensor of another library, in the
+  // memory where the backend works; they outlive it. Nothing is checked or waited for.
+  virtual std::unique_ptr<Vector> view(std::span<float> values) const = 0;
+
   // Whether this backend can work on it: it made it, or one with the same memory did.
   virtual bool can_use(const Vector& vector) const noexcept = 0;
   virtual bool can_use(const Table& table) const noexcept = 0;
@@ -49,6 +60,10 @@ class Backend {
   // was queued is done. Host memory has no queue.
   virtual void use_stream([[maybe_unused]] void* stream) {}
   virtual void finish() const {}
+
+  // Waits until an event that the caller has recorded is reached (cuda: a cudaEvent_t; null: no
+  // event), at any time and whatever the backend is asked meanwhile.
+  virtual void wait_for([[maybe_unused]] void* event) const {}
 
   // True if no value of the row is NaN or infinite. The one question for rows not checked yet,
   // which only borrowed ones can be.
@@ -105,6 +120,14 @@ class Backend {
   virtual bool descend_and_average(const Vector& w, const Vector& direction, double rate,
                                    const Vector& x, double share, Vector& next_w,
                                    Vector& next_x) const = 0;
+
+  // The correction of an estimator (optim/estimator.h), rounded as the steps are:
+  // next = gradient + keep * (before - reference); next may be one of the three. For workers that
+  // compute beside the server: it is queued on the given stream, as use_stream() takes it, at any
+  // time and whatever the backend is asked meanwhile, and is not waited for. The one value of
+  // `mark` becomes NaN where a result is not finite, and is else left alone.
+  virtual void correct(const CorrectionVectors& vectors, double keep, Vector& next, Vector& mark,
+                       void* stream) const = 0;
 };
 
 std::unique_ptr<Backend> make_reference_backend();

@@ -482,8 +482,97 @@ TEST_P(BackendTest, StepsFindWhatIsNotFiniteWhereverItIs) {
   }
 }
 
+// Plainly so: with a fused product a few of these values would be others.
+std::vector<float> corrected(const TestTable& rows, double keep) {
+  std::vector<float> expected(rows.dim());
+  for (std::size_t j = 0; j < rows.dim(); ++j) {
+    const double difference = double{rows[1][j]} - double{rows[2][j]};
+    expected[j] = static_cast<float>(double{rows[0][j]} + product(keep, difference));
+  }
+  return expected;
+}
+
+TEST_P(BackendTest, CorrectionsRoundProductsAndSumsSeparately) {
+  for (const std::size_t dim : {1, 31, 1003, 9001, 70'001}) {
+    for (const double keep : {0.9, 0.75, 1.0 / 3.0, 1.0, 1e-30}) {
+      SCOPED_TRACE(testing::Message() << dim << " values, keep " << keep);
+      const TestTable rows = make_table(Filling::kNormal, 3, dim, dim);
+      const std::vector<float> expected = corrected(rows, keep);
+      for (const Backend* backend : {backend_.get(), again_.get()}) {
+        const auto next = backend->make_vector(dim), g = own_vector(*backend, rows[0]),
+                   before = own_vector(*backend, rows[1]),
+                   reference = own_vector(*backend, rows[2]),
+                   mark = own_vector(*backend, std::vector{0.5f});
+        backend->correct({*g, *before, *reference}, keep, *next, *mark, nullptr);
+        expect_same_bits(expected, values_of(*next));
+        EXPECT_EQ(values_of(*mark), std::vector{0.5f}) << "left alone";
+      }
+    }
+  }
+}
+
+TEST_P(BackendTest, CorrectionsMayReplaceWhatTheyAreMadeOf) {
+  constexpr std::size_t kDim = 9001;
+  const TestTable rows = make_table(Filling::kNormal, 3, kDim, 8);
+  const std::vector<float> expected = corrected(rows, 0.9);
+  for (const std::size_t replaced : {0, 1, 2}) {
+    std::unique_ptr<Vector> own[3];
+    for (std::size_t i = 0; i < 3; ++i) own[i] = own_vector(*backend_, rows[i]);
+    const auto mark = own_vector(*backend_, std::vector{0.0f});
+    backend_->correct({*own[0], *own[1], *own[2]}, 0.9, *own[replaced], *mark, nullptr);
+    expect_same_bits(expected, values_of(*own[replaced]));
+  }
+  // Momentum: the reference is the gradient.
+  TestTable twice = rows;
+  twice[2] = twice[0];
+  const auto g = own_vector(*backend_, rows[0]), before = own_vector(*backend_, rows[1]),
+             mark = own_vector(*backend_, std::vector{0.0f});
+  backend_->correct({*g, *before, *g}, 0.9, *g, *mark, nullptr);
+  expect_same_bits(corrected(twice, 0.9), values_of(*g));
+}
+
+TEST_P(BackendTest, CorrectionsMarkWhatIsNotFiniteWhereverItIs) {
+  constexpr std::size_t kDim = 9001;
+  const TestTable rows = make_table(Filling::kNormal, 3, kDim, 9);
+  const auto next = backend_->make_vector(kDim);
+  const auto mark_of = [&](const TestTable& given) {
+    const auto g = own_vector(*backend_, given[0]), before = own_vector(*backend_, given[1]),
+               reference = own_vector(*backend_, given[2]),
+               mark = own_vector(*backend_, std::vector{0.0f});
+    backend_->correct({*g, *before, *reference}, 0.9, *next, *mark, nullptr);
+    return values_of(*mark)[0];
+  };
+  for (const std::size_t place : {std::size_t{0}, std::size_t{17}, std::size_t{4096}, kDim - 1}) {
+    for (const float bad : {NAN, INFINITY, -INFINITY}) {
+      for (const std::size_t row : {0, 1, 2}) {
+        TestTable with_bad = rows;
+        with_bad[row][place] = bad;
+        EXPECT_TRUE(std::isnan(mark_of(with_bad))) << bad << " at " << place;
+      }
+    }
+    TestTable too_large = rows;
+    too_large[0][place] = too_large[1][place] = 3.4e38f;
+    EXPECT_TRUE(std::isnan(mark_of(too_large))) << "at " << place;
+    too_large[1][place] = 0.0f;
+    EXPECT_EQ(mark_of(too_large), 0.0f) << "large, but a float";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, BackendTest, testing::ValuesIn(backend_kinds()),
                          [](const auto& kind) { return kind.param.name; });
+
+TEST(HostBackends, ComputeWhereAViewLooks) {
+  for (const auto& backend : {make_cpu_backend(2), make_reference_backend()}) {
+    std::vector<float> g = {1.0f, 2.0f}, before = {3.0f, 5.0f}, mark = {0.0f};
+    const auto gradient = backend->view(g), last = backend->view(before), at = backend->view(mark);
+    ASSERT_TRUE(backend->can_use(*gradient));
+    backend->correct({*gradient, *last, *gradient}, 0.5, *gradient, *at, nullptr);
+    EXPECT_EQ(g, (std::vector{2.0f, 3.5f}));
+    before[1] = INFINITY;
+    backend->correct({*gradient, *last, *gradient}, 0.5, *gradient, *at, nullptr);
+    EXPECT_TRUE(std::isnan(mark[0]));
+  }
+}
 
 TEST(HostBackends, WorkOnTheTablesOfEachOther) {
   const auto cpu = make_cpu_backend(1), reference = make_reference_backend();

@@ -81,6 +81,9 @@ class DeviceBackend final : public Backend {
   std::unique_ptr<Table> make_table(std::size_t dim) const override {
     return std::make_unique<DeviceTable>(plain_->make_table(dim), traffic_);
   }
+  std::unique_ptr<Vector> view(std::span<float> values) const override {
+    return std::make_unique<DeviceVector>(plain_->view(values), traffic_);
+  }
   bool can_use(const Vector& vector) const noexcept override {
     return dynamic_cast<const DeviceVector*>(&vector) != nullptr;
   }
@@ -131,6 +134,11 @@ class DeviceBackend final : public Backend {
                            double share, Vector& next_w, Vector& next_x) const override {
     return plain_->descend_and_average(in(w), in(direction), rate, in(x), share, in(next_w),
                                        in(next_x));
+  }
+  void correct(const CorrectionVectors& vectors, double keep, Vector& next, Vector& mark,
+               void* stream) const override {
+    plain_->correct({in(vectors.gradient), in(vectors.before), in(vectors.reference)}, keep,
+                    in(next), in(mark), stream);
   }
 
  private:

@@ -54,6 +54,9 @@ class CpuPrimitives final : public host::Primitives {
                            double share) const override {
     return cpu::descend_and_average(vectors, rate, share, threads_);
   }
+  bool correct(const host::CorrectionSpans& spans, double keep) const override {
+    return cpu::correct(spans, keep, threads_);
+  }
 
  private:
   std::size_t threads_;

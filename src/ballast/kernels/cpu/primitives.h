@@ -31,5 +31,6 @@ bool average(std::span<const float> newest, std::span<const float> before, doubl
              std::span<float> next, std::size_t threads);
 bool descend_and_average(const host::StepVectors& vectors, double rate, double share,
                          std::size_t threads);
+bool correct(const host::CorrectionSpans& spans, double keep, std::size_t threads);
 
 }  // namespace ballast::kernels::cpu

@@ -51,6 +51,25 @@ BALLAST_CLONES bool step_range(const StepRange& range, double rate, double share
   return check.holds();
 }
 
+// The same vectors as host::CorrectionSpans, from one block on.
+struct CorrectionRange {
+  const float *gradient, *before, *reference;
+  float* next;
+  std::size_t count;
+};
+
+BALLAST_CLONES bool correct_range(const CorrectionRange& range, double keep) {
+  const CorrectionRange r = range;
+  FiniteCheck<float> check;
+  for (std::size_t j = 0; j < r.count; ++j) {
+    const double difference = static_cast<double>(r.before[j]) - r.reference[j];
+    const auto corrected = static_cast<float>(r.gradient[j] + keep * difference);
+    check.see(corrected);
+    r.next[j] = corrected;
+  }
+  return check.holds();
+}
+
 }  // namespace
 
 bool descend(std::span<const float> w, std::span<const float> direction, double rate,
@@ -73,6 +92,14 @@ bool descend_and_average(const host::StepVectors& v, double rate, double share,
     const StepRange range{&v.w[begin],      &v.direction[begin], &v.x[begin],
                           &v.next_w[begin], &v.next_x[begin],    count};
     return step_range(range, rate, share);
+  });
+}
+
+bool correct(const host::CorrectionSpans& v, double keep, std::size_t threads) {
+  return holds_for_blocks(v.next.size(), threads, [&](std::size_t begin, std::size_t count) {
+    const CorrectionRange range{&v.gradient[begin], &v.before[begin], &v.reference[begin],
+                                &v.next[begin], count};
+    return correct_range(range, keep);
   });
 }
 

@@ -68,6 +68,9 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Table> make_table(std::size_t dim) const override {
     return std::make_unique<CudaTable>(device_, dim);
   }
+  std::unique_ptr<Vector> view(std::span<float> values) const override {
+    return std::make_unique<CudaVector>(device_, values);
+  }
   bool can_use(const Vector& vector) const noexcept override {
     return dynamic_cast<const CudaVector*>(&vector) != nullptr;
   }
@@ -81,6 +84,10 @@ class CudaBackend final : public Backend {
   void finish() const override {
     const Turn turn(device_->mutex());
     device_->finish();
+  }
+  void wait_for(void* event) const override {
+    if (event == nullptr) return;
+    check(cudaEventSynchronize(static_cast<cudaEvent_t>(event)), "wait for an event");
   }
 
   bool all_finite(const Table& table, std::size_t row) const override {
@@ -153,6 +160,20 @@ class CudaBackend final : public Backend {
     return device_->all_finite([&](std::uint32_t* is_bad) {
       cuda::descend_and_average(places, rate, share, w.size(), is_bad, device_->stream());
     });
+  }
+  // On a stream of the caller's it is nobody's turn: nothing of the device's own is touched.
+  void correct(const CorrectionVectors& v, double keep, Vector& next, Vector& mark,
+               void* stream) const override {
+    const std::size_t size = v.gradient.size();
+    const CorrectionPlaces places{values(v.gradient), values(v.before), values(v.reference),
+                                  place(next, size), place(mark, 1)};
+    if (stream != nullptr) {
+      cuda::correct(places, keep, size, static_cast<cudaStream_t>(stream));
+    } else {
+      const Turn turn(device_->mutex());
+      cuda::correct(places, keep, size, device_->stream());
+    }
+    check(cudaGetLastError(), "correct a gradient");
   }
 
  private:

@@ -109,6 +109,59 @@ TEST_F(CudaTest, WorksOnTheStreamThatItIsGiven) {
   cudaStreamDestroy(stream);
 }
 
+TEST_F(CudaTest, WaitsForAnEventOfTheCaller) {
+  constexpr std::size_t kDim = 30'000'000;
+  const std::vector<float> values(kDim, 2.0f);
+  const std::span<float> there = on_device(values);
+  void* pinned = nullptr;
+  ASSERT_EQ(cudaHostAlloc(&pinned, kDim * sizeof(float), cudaHostAllocDefault), cudaSuccess);
+  auto* const here = static_cast<float*>(pinned);
+  here[kDim - 1] = 0.0f;
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
+  ASSERT_EQ(cudaMemcpyAsync(here, there.data(), kDim * sizeof(float), cudaMemcpyDefault, stream),
+            cudaSuccess);
+  ASSERT_EQ(cudaEventRecord(event, stream), cudaSuccess);
+  backend_->wait_for(event);
+  EXPECT_EQ(here[kDim - 1], 2.0f);
+  backend_->wait_for(nullptr);
+  cudaEventDestroy(event);
+  cudaStreamDestroy(stream);
+  cudaFreeHost(pinned);
+}
+
+// What the workers of a simulation do while the server waits for its own queue.
+TEST_F(CudaTest, CorrectsOnTheStreamThatIsNamedWhileAnotherIsInUse) {
+  constexpr std::size_t kDim = 3'000'000;
+  const TestTable rows = make_table(Filling::kNormal, 3, kDim, 4);
+  cudaStream_t gradients = nullptr, server = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&gradients, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreateWithFlags(&server, cudaStreamNonBlocking), cudaSuccess);
+  const std::span<float> g = on_device(std::vector<float>(kDim)), before = on_device(rows[1]),
+                         reference = on_device(rows[2]), mark = on_device(std::vector{0.5f});
+  backend_->use_stream(server);
+  // Queued by somebody else, and not waited for.
+  ASSERT_EQ(
+      cudaMemcpyAsync(g.data(), rows[0].data(), kDim * sizeof(float), cudaMemcpyDefault, gradients),
+      cudaSuccess);
+  const auto gradient = backend_->view(g), last = backend_->view(before),
+             there = backend_->view(reference), flag = backend_->view(mark);
+  backend_->correct({*gradient, *last, *there}, 0.9, *gradient, *flag, gradients);
+  ASSERT_EQ(cudaStreamSynchronize(gradients), cudaSuccess);
+  backend_->use_stream(nullptr);
+  const auto plain = make_reference_backend();
+  const auto expected = plain->make_vector(kDim), unused = own_vector(*plain, std::vector{0.0f});
+  plain->correct(
+      {*own_vector(*plain, rows[0]), *own_vector(*plain, rows[1]), *own_vector(*plain, rows[2])},
+      0.9, *expected, *unused, nullptr);
+  expect_same_bits(values_of(*expected), from_device(g));
+  EXPECT_EQ(from_device(mark), std::vector{0.5f});
+  cudaStreamDestroy(gradients);
+  cudaStreamDestroy(server);
+}
+
 TEST_F(CudaTest, FindsMediansOfManyRows) {
   for (const std::size_t count :
        {33u, 47u, 64u, 65u, 128u, 257u, 512u, 513u, 1024u, 1025u, 2048u, 2100u, 4096u, 4100u}) {

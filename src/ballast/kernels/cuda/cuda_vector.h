@@ -14,6 +14,8 @@ class CudaVector final : public Vector {
  public:
   CudaVector(DevicePointer device, std::size_t size)
       : device_(std::move(device)), own_(size), values_(own_.data()), size_(size) {}
+  CudaVector(DevicePointer device, std::span<float> values)
+      : device_(std::move(device)), values_(values.data()), size_(values.size()) {}
 
   std::size_t size() const noexcept override { return size_; }
   void read(std::span<float> to) const override {

@@ -81,6 +81,34 @@ __global__ void descend_and_average_kernel(StepPlaces p, double rate, double sha
   });
 }
 
+__device__ float corrected(float gradient, float before, float reference, double keep) {
+  return __double2float_rn(__dadd_rn(gradient, __dmul_rn(keep, __dsub_rn(before, reference))));
+}
+// The others are read before the results of the same places are written, for next may be one of
+// them; four at a time, or else the loop would wait for each value's store.
+__global__ void correct_kernel(CorrectionPlaces p, double keep, std::size_t size) {
+  constexpr unsigned kAtOnce = 4;
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  const std::size_t first = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  bool found = false;
+  for (std::size_t i = first; i < size; i += kAtOnce * stride) {
+    float results[kAtOnce];
+#pragma unroll
+    for (unsigned k = 0; k < kAtOnce; ++k) {
+      const std::size_t at = i + k * stride;
+      if (at < size) results[k] = corrected(p.gradient[at], p.before[at], p.reference[at], keep);
+    }
+#pragma unroll
+    for (unsigned k = 0; k < kAtOnce; ++k) {
+      const std::size_t at = i + k * stride;
+      if (at >= size) continue;
+      p.next[at] = results[k];
+      found |= is_bad_float(results[k]);
+    }
+  }
+  if (found) *p.mark = __uint_as_float(0x7FC00000u);
+}
+
 __global__ void patch_kernel(const __grid_constant__ Patch patch, std::uint64_t* to) {
   if (threadIdx.x < patch.count) to[patch.place[threadIdx.x]] = patch.word[threadIdx.x];
 }
@@ -112,6 +140,10 @@ void descend_and_average(const StepPlaces& places, double rate, double share, st
                          std::uint32_t* is_bad, cudaStream_t stream) {
   descend_and_average_kernel<<<blocks_for(size), kThreads, 0, stream>>>(places, rate, share, size,
                                                                         is_bad);
+}
+
+void correct(const CorrectionPlaces& places, double keep, std::size_t size, cudaStream_t stream) {
+  correct_kernel<<<blocks_for(size), kThreads, 0, stream>>>(places, keep, size);
 }
 
 void write_patch(const Patch& patch, std::uint64_t* to, cudaStream_t stream) {

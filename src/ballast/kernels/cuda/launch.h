@@ -166,6 +166,13 @@ struct StepPlaces {
 void descend_and_average(const StepPlaces& places, double rate, double share, std::size_t size,
                          std::uint32_t* is_bad, cudaStream_t stream);
 
+// next may be one of the others; *mark becomes NaN as *is_bad above becomes 1.
+struct CorrectionPlaces {
+  const float *gradient, *before, *reference;
+  float *next, *mark;
+};
+void correct(const CorrectionPlaces& places, double keep, std::size_t size, cudaStream_t stream);
+
 // Changes single words of an array in device memory; they travel with the launch.
 inline constexpr unsigned kPatchMax = 224;
 struct Patch {

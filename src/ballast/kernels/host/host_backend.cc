@@ -1,6 +1,7 @@
 // Both backends in host memory: tables and vectors are those of host_table.h and host_vector.h, so
 // either works on what the other made; the arithmetic is that of the given primitives.
 
+#include <limits>
 #include <utility>
 
 #include "ballast/base/check.h"
@@ -47,6 +48,9 @@ class HostBackend final : public Backend {
   }
   std::unique_ptr<Table> make_table(std::size_t dim) const override {
     return std::make_unique<HostTable>(primitives_, dim);
+  }
+  std::unique_ptr<Vector> view(std::span<float> values) const override {
+    return std::make_unique<HostVector>(values);
   }
   bool can_use(const Vector& vector) const noexcept override {
     return dynamic_cast<const HostVector*>(&vector) != nullptr;
@@ -103,6 +107,12 @@ class HostBackend final : public Backend {
     return primitives_->descend_and_average(
         {values(w), values(direction), values(x), place(next_w, w.size()), place(next_x, w.size())},
         rate, share);
+  }
+  void correct(const CorrectionVectors& v, double keep, Vector& next, Vector& mark,
+               void*) const override {
+    const std::span<float> to = place(next, v.gradient.size()), flag = place(mark, 1);
+    const CorrectionSpans spans{values(v.gradient), values(v.before), values(v.reference), to};
+    if (!primitives_->correct(spans, keep)) flag[0] = std::numeric_limits<float>::quiet_NaN();
   }
 
  private:

@@ -13,6 +13,7 @@ namespace ballast::kernels::host {
 class HostVector final : public Vector {
  public:
   explicit HostVector(std::size_t size) : own_(size), values_(own_) {}
+  explicit HostVector(std::span<float> values) : values_(values) {}
 
   std::size_t size() const noexcept override { return values_.size(); }
   void read(std::span<float> to) const override {

@@ -21,6 +21,12 @@ struct StepVectors {
   std::span<float> next_w, next_x;
 };
 
+// One correction of an estimator; next may be one of the others.
+struct CorrectionSpans {
+  std::span<const float> gradient, before, reference;
+  std::span<float> next;
+};
+
 class Primitives {
  public:
   virtual ~Primitives() = default;
@@ -64,6 +70,9 @@ class Primitives {
   virtual bool average(std::span<const float> newest, std::span<const float> before, double share,
                        std::span<float> next) const = 0;
   virtual bool descend_and_average(const StepVectors& vectors, double rate, double share) const = 0;
+
+  // Returns whether every result is finite.
+  virtual bool correct(const CorrectionSpans& spans, double keep) const = 0;
 };
 
 std::unique_ptr<Primitives> make_reference_primitives();

@@ -21,7 +21,7 @@
 namespace ballast::kernels {
 
 // Goes up with every change to backend.h, table.h, vector.h, rows.h, weights.h or row_buffer.h.
-inline constexpr std::uint32_t kSeamVersion = 2;
+inline constexpr std::uint32_t kSeamVersion = 3;
 
 struct Plugin {
   std::uint32_t seam_version;  // kSeamVersion of the headers it was built from; first for ever

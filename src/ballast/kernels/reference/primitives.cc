@@ -52,6 +52,9 @@ class ReferencePrimitives final : public host::Primitives {
                            double share) const override {
     return reference::descend_and_average(vectors, rate, share);
   }
+  bool correct(const host::CorrectionSpans& spans, double keep) const override {
+    return reference::correct(spans, keep);
+  }
 };
 
 }  // namespace

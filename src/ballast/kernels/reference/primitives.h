@@ -28,5 +28,6 @@ bool descend(std::span<const float> w, std::span<const float> direction, double 
 bool average(std::span<const float> newest, std::span<const float> before, double share,
              std::span<float> next);
 bool descend_and_average(const host::StepVectors& vectors, double rate, double share);
+bool correct(const host::CorrectionSpans& spans, double keep);
 
 }  // namespace ballast::kernels::reference
