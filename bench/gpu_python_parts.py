@@ -1,11 +1,14 @@
 """What a run of ResNet-18 on a CUDA device takes besides its gradients.
 
 First as it is: an update of the run, and the same number of gradients alone, queued one after the
-other with nothing between them; what is left is outside. The marks are the run's own measurement
-(_device_run.py), which counts as gradients what the server does beside them.
+other with nothing between them; what is left is outside. Both are the medians of three rounds, in
+turn. An update is one of the middle third of a run: at the beginning the table grows and gradients
+have no server beside them, at the end a server has no gradients, once per worker. The whole run is
+given as well, and by the run's own marks (_device_run.py), which count as gradients what the server
+does beside them.
 
-Then each part with the device waited for around it, which adds to the whole. Parts hold others:
-_compute is gradient_in_place and _correct, and so on.
+Then each part with the device waited for around it and nothing beside it, which adds to the whole.
+Parts hold others: _compute is gradient_in_place and _correct, and so on.
 
 Usage: python bench/gpu_python_parts.py [EXAMPLE]     EXAMPLE: the path of resnet18_cifar10.py
 """
@@ -60,7 +63,7 @@ def make(rule, batch, updates=UPDATES):
         attack="sign-flip",
         rule=rule,
         updates=updates,
-        evaluate_every=updates,
+        evaluate_every=min(updates, UPDATES),
         batch=batch,
         eta=0.1,
         device="cuda",
@@ -73,15 +76,21 @@ class Counted:
 
     def __init__(self, inner):
         self.inner = inner
+        self.outcome = None
 
     def __getattr__(self, name):
         return getattr(self.inner, name)
 
     def begin_delivery(self, *a):
-        return self.inner.begin_delivery(*a)
+        self.outcome = self.deliver(*a)
+
+    def deliver(self, *a):
+        """All of it at once."""
+        self.inner.begin_delivery(*a)
+        return self.inner.end_delivery()
 
     def end_delivery(self):
-        return self.inner.end_delivery()
+        return self.outcome
 
     def draw(self, *a):
         return self.inner.draw(*a)
@@ -121,30 +130,53 @@ def gradient_ms(simulation):
         return sorted(passes(30) for _ in range(3))[1]
 
 
-def count_gradients(network):
-    calls["gradients"] = 0
-    inner = network.gradient_in_place
+def count_gradients(simulation):
+    """Returns how many there were at each evaluation, as the run goes on."""
+    inner, evaluate = simulation._network.gradient_in_place, simulation._evaluate
+    count, at_evaluations = [0], []
 
     def counted(*a):
-        calls["gradients"] += 1
+        count[0] += 1
         return inner(*a)
 
-    network.gradient_in_place = counted
+    def noted(*a):
+        at_evaluations.append(count[0])
+        return evaluate(*a)
+
+    simulation._network.gradient_in_place, simulation._evaluate = counted, noted
+    return at_evaluations
+
+
+Round = collections.namedtuple("Round", "alone update gradients whole all_gradients marked")
+
+
+def one_round(rule, batch):
+    alone = gradient_ms(make(rule, batch))
+    simulation = make(rule, batch, 3 * UPDATES)
+    gradients = count_gradients(simulation)
+    history = simulation.run(progress=False)
+    seconds = [float(each) for each in history["seconds"][-3:]]  # at the end of each third
+    return Round(
+        alone,
+        1000 * (seconds[1] - seconds[0]) / UPDATES,
+        (gradients[-2] - gradients[-3]) / UPDATES,
+        1000 * seconds[2] / (3 * UPDATES),
+        gradients[-1] / (3 * UPDATES),  # a worker's first update has one, its last model none
+        1 - history.gradient_seconds / seconds[2],
+    )
 
 
 def as_it_is(rule, batch):
-    alone = gradient_ms(make(rule, batch))
-    simulation = make(rule, batch)
-    count_gradients(simulation._network)
-    history = simulation.run(progress=False)
-    update = 1000 * float(history["seconds"][-1]) / UPDATES
-    gradients = calls["gradients"] / UPDATES  # a worker's first update has one, all others two
-    outside = 1 - gradients * alone / update
-    marked = 1 - history.gradient_seconds / float(history["seconds"][-1])
+    rounds = [one_round(rule, batch) for _ in range(3)]
+    middle = Round(*(sorted(column)[1] for column in zip(*rounds)))
+    outside = 1 - middle.gradients * middle.alone / middle.update
+    each = " ".join(f"{1 - r.gradients * r.alone / r.update:.1%}" for r in rounds)
+    whole = 1 - middle.all_gradients * middle.alone / middle.whole
     print(
-        f"batch {batch}, {rule}: {update:.2f} ms an update; {gradients:.2f} gradients alone "
-        f"{gradients * alone:.2f} ms ({alone:.2f} each); outside {outside:.1%}, by marks "
-        f"{marked:.1%}",
+        f"batch {batch}, {rule}: {middle.update:.2f} ms an update; {middle.gradients:.2f} "
+        f"gradients alone {middle.gradients * middle.alone:.2f} ms ({middle.alone:.2f} each); "
+        f"outside {outside:.1%} (rounds: {each}); the whole run {middle.whole:.2f} ms, outside "
+        f"{whole:.1%}, by marks {middle.marked:.1%}",
         flush=True,
     )
 
@@ -177,6 +209,6 @@ for size in BATCHES:
         as_it_is(name, size)
 wait_around(_network.Network, "_prepare", "load", "flat", "_seed", "gradient_in_place")
 wait_around(_device_run.DeviceRun, "_compute", "_correct", "_report")
-wait_around(Counted, "begin_delivery", "end_delivery", "draw")
+wait_around(Counted, "deliver", "draw")
 for name in RULES:
     in_parts(name)
