@@ -174,8 +174,8 @@ def as_it_is(rule, batch):
     whole = 1 - middle.all_gradients * middle.alone / middle.whole
     print(
         f"batch {batch}, {rule}: {middle.update:.2f} ms an update; {middle.gradients:.2f} "
-        f"gradients alone {middle.gradients * middle.alone:.2f} ms ({middle.alone:.2f} each); outside "
-        f"{outside:.1%} (rounds: {each}); the whole run {middle.whole:.2f} ms, outside "
+        f"gradients alone {middle.gradients * middle.alone:.2f} ms ({middle.alone:.2f} each); "
+        f"outside {outside:.1%} (rounds: {each}); the whole run {middle.whole:.2f} ms, outside "
         f"{whole:.1%}, by marks {middle.marked:.1%}",
         flush=True,
     )

@@ -45,7 +45,8 @@ class Network:
                 raise InvalidArgument(f"parameter '{name}' is {parameter.dtype}, not float32")
         self.parameters = [parameter for _, parameter in named]
         self.statistics = [b for _, b in buffers if b.dtype == torch.float32]
-        self._others = [(b, b.detach().clone()) for _, b in buffers if b.dtype != torch.float32]
+        self._others = [b for _, b in buffers if b.dtype != torch.float32]
+        self._start_others = [buffer.detach().clone() for buffer in self._others]
         self.parameter_slots: Slots = [(name, tuple(p.shape)) for name, p in named]
         self.statistic_slots: Slots = [
             (name, tuple(b.shape)) for name, b in buffers if b.dtype == torch.float32
@@ -53,6 +54,7 @@ class Network:
         self._joined: Dict[int, Any] = {}  # see joined()
         self._is_in_run = self._trains = False
         self._start_statistics = self.flat(self.statistics).clone()
+        self._flat_start_others: Any = None  # while they are joined
 
     @property
     def dim(self) -> int:
@@ -61,11 +63,14 @@ class Network:
     @contextlib.contextmanager
     def joined(self) -> Iterator[None]:
         """For a run on a device, which waits for Python between two gradients. Meanwhile the
-        parameters lie in one piece of memory, and so do the statistics: to load a model is then one
-        copy, and not one for each tensor, of which a device takes longer to begin one than to make
-        it. Afterwards each tensor has memory of its own again. The mode of training, which is set
-        module by module, is set anew only after evaluate()."""
+        parameters lie in one piece of memory, and so do the statistics and the counters: to load a
+        model is then one copy of each, and not one for each tensor, of which a device takes longer
+        to begin one than to make it. Afterwards each tensor has memory of its own again. The mode
+        of training, which is set module by module, is set anew only after evaluate()."""
         groups = [group for group in (self.parameters, self.statistics) if self._may_join(group)]
+        if {(buffer.dtype, buffer.numel()) for buffer in self._others} == {(self.torch.int64, 1)}:
+            groups.append(self._others)
+            self._flat_start_others = self.flat(self._start_others)
         self._is_in_run, self._trains = True, False
         try:
             for group in groups:
@@ -137,7 +142,11 @@ class Network:
         if statistics is None or len(statistics) == 0:
             statistics = self._start_statistics
         self._write(statistics, self.statistics)
-        self._copy([buffer for buffer, _ in self._others], [value for _, value in self._others])
+        whole = self._joined.get(id(self._others))
+        if whole is None:
+            self._copy(self._others, self._start_others)
+        else:
+            whole.copy_(self._flat_start_others)
 
     def evaluate(self) -> None:
         self._trains = False

@@ -74,11 +74,9 @@ class ClusterHandle {
 
   ~ClusterHandle() {
     if (delivery_ == nullptr) return;
-    if (delivery_->process == getpid()) {
-      delivery_->started->thread.join();
-    } else {
-      (void)delivery_.release();  // its thread is not in this process, and cannot be waited for
-    }
+    const bool is_here = delivery_->process == getpid();
+    if (is_here) delivery_->started->thread.join();
+    if (!is_here) (void)delivery_.release();  // nor is its thread, which nobody can wait for
   }
   ClusterHandle(const ClusterHandle&) = delete;
   ClusterHandle& operator=(const ClusterHandle&) = delete;
@@ -128,7 +126,8 @@ class ClusterHandle {
     const auto work = [&] {
       backend.correct({*next, *old, *at}, keep, *next, *found, reinterpret_cast<void*>(stream));
     };
-    place_.is_cuda ? work() : without_lock(work);
+    if (place_.is_cuda) return work();  // which only queues it
+    without_lock(work);
   }
 
   // The worker comes, and its first model goes to `model`.

@@ -470,6 +470,36 @@ def test_a_model_in_one_piece_of_memory_is_loaded_and_let_go():
         assert parameter.storage_offset() == 0 and parameter.is_contiguous()
 
 
+class Counting(torch.nn.Module):
+    """Whose output depends on what it counted."""
+
+    def __init__(self, dtypes, shape):
+        super().__init__()
+        for i, dtype in enumerate(dtypes):
+            self.register_buffer(f"count_{i}", torch.full(shape, 3, dtype=dtype))
+
+    def forward(self, x):
+        total = sum(buffer.sum() for buffer in self.buffers())
+        for buffer in self.buffers():
+            buffer += 1
+        return x * (1 + total.double() / 1000).float()
+
+
+@pytest.mark.parametrize("shape", [(), (2, 3)])
+@pytest.mark.parametrize("dtypes", [[torch.int64] * 3, [torch.int64, torch.float64, torch.int32]])
+def test_counters_are_put_back_before_every_gradient(dtypes, shape):
+    histories = []
+    for through in (True, False):
+        options = {"workers": 3, "updates": 20, "rule": "cwmed", "evaluate_every": 5}
+        net = torch.nn.Sequential(Counting(dtypes, shape), make_net())
+        made = ballast.Simulation(net, None, blobs(1, 90), blobs(2, 30), **options)
+        histories.append(made.run(progress=False) if through else ballast.History(in_place(made)))
+        if not through:
+            for buffer in net[0].buffers():
+                assert buffer.storage_offset() == 0 and buffer.is_contiguous()
+    assert_same(*histories)
+
+
 def test_weights_that_would_lie_badly_are_left_where_they_are():
     for net in (torch.nn.Linear(3, 3), torch.nn.LSTM(4, 4)):
         made = ballast.Simulation(net, None, blobs(1, 9), blobs(2, 9), workers=2)

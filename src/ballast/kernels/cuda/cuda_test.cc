@@ -8,6 +8,7 @@
 #include <bit>
 #include <new>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 #include "ballast/kernels/backends_for_test.h"
@@ -124,7 +125,7 @@ TEST_F(CudaTest, WaitsForAnEventOfTheCaller) {
   ASSERT_EQ(cudaMemcpyAsync(here, there.data(), kDim * sizeof(float), cudaMemcpyDefault, stream),
             cudaSuccess);
   ASSERT_EQ(cudaEventRecord(event, stream), cudaSuccess);
-  backend_->wait_for(event);
+  std::thread([&] { backend_->wait_for(event); }).join();  // one that has used no device before
   EXPECT_EQ(here[kDim - 1], 2.0f);
   backend_->wait_for(nullptr);
   cudaEventDestroy(event);
