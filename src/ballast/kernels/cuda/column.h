@@ -219,9 +219,9 @@ BALLAST_COLUMN Standing<Sum> both(const Standing<Sum>& a, const Standing<Sum>& b
 // ---- one row replaced
 
 // What is remembered of a column: the median with its standing, and a gap around it. No row lies
-// strictly between `lower` and `upper` but those at the median, so that a replaced row which was the
-// median and stays in the gap is the median still. A gap may be smaller than it could be, down to
-// the value alone. Where the median lies between two values and is not one itself, `below` is
+// strictly between `lower` and `upper` but those at the median, so that a replaced row which was
+// the median and stays in the gap is the median still. A gap may be smaller than it could be, down
+// to the value alone. Where the median lies between two values and is not one itself, `below` is
 // kUnknown and the rest may be anything.
 inline constexpr std::uint32_t kUnknown = 0xFFFFFFFFu;
 struct Remembered {
@@ -338,9 +338,9 @@ struct RankRange {
   unsigned first, last;
 };
 
-// The value at which the rows of sorted tags reach the threshold, with its standing and a gap around
-// it. Tags leave open what is equal but for the last bits; there the column itself decides, and the
-// gap is the value alone.
+// The value at which the rows of sorted tags reach the threshold, with its standing and a gap
+// around it. Tags leave open what is equal but for the last bits; there the column itself decides,
+// and the gap is the value alone.
 struct Reached {
   Standing<std::uint32_t> standing;
   Gap gap;
@@ -374,7 +374,8 @@ BALLAST_COLUMN Reached reach(const float* tags, const Column& column, const Weig
                        (std::bit_cast<std::uint32_t>(tag) & 0x7FFFFFFFu) <= kTagMask<kRows>;
   if (!is_open) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    const bool is_first = row_of_tag<kRows>(before) == row, is_last = row_of_tag<kRows>(after) == row;
+    const bool is_first = row_of_tag<kRows>(before) == row,
+               is_last = row_of_tag<kRows>(after) == row;
     return {{column(row), below, weight(row)},
             {is_first ? -kInfinity : highest_of_tag<kRows>(before),
              is_last ? kInfinity : -highest_of_tag<kRows>(-after)}};

@@ -153,8 +153,7 @@ TEST(Column, SortsWithRowsMissing) {
       float tags[kPlaces];
       for (unsigned i = 0; i < kPlaces; ++i) tags[i] = make_tag<kPlaces>(padded(i), i);
       sort_tags<kPlaces>(tags);
-      const auto [s, gap] =
-          reach<kPlaces>(tags, padded, narrow, total - total / 2, {0, count - 1});
+      const auto [s, gap] = reach<kPlaces>(tags, padded, narrow, total - total / 2, {0, count - 1});
       expect_gap(column, count, s.value, gap);
       ASSERT_EQ(bits(median_at(padded, narrow, kPlaces, total, s)),
                 bits(reference_median(rows, weights, j)));
@@ -274,7 +273,7 @@ TEST(Column, FollowsTheMedianWhileRowsAreReplaced) {
   }
 }
 
-// Late in a run rows hardly move: then the row that is the median mostly stays it, without a search.
+// Late in a run rows hardly move: then the row that is the median mostly stays it.
 TEST(Column, KeepsAMedianThatMovesWithinItsGap) {
   FollowedColumn column(32, 4);
   std::size_t settled = 0;

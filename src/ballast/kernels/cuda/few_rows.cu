@@ -94,7 +94,7 @@ unsigned blocks_for(std::size_t dim, unsigned rows) {
   return static_cast<unsigned>(blocks < kBlocksMax ? blocks : kBlocksMax);
 }
 
-// Calls run with the first of kFirst, kFirst + kStep, ... that is not below the number of rows, as a
+// Calls run with the first of kFirst, kFirst + kStep, ... that is not below the number of rows as a
 // constant.
 template <unsigned kFirst, unsigned kStep, typename Run, std::size_t... kIndex>
 void with_row_count(unsigned count, const Run& run, std::index_sequence<kIndex...>) {
@@ -128,10 +128,9 @@ void trimmed_mean_of_few(const Rows& rows, const Units& units, const RankRange& 
                          cudaStream_t stream) {
   const CutThresholds at = cut_thresholds(cuts, units.total);
   with_row_count(rows.count, [&](auto count) {
-    trimmed_mean_kernel<count()>
-        <<<blocks_for(rows.dim, count()), threads_of(count()), 0, stream>>>(
-            rows, units, low_ranks, high_ranks, cuts, static_cast<std::uint32_t>(at.low),
-            static_cast<std::uint32_t>(at.high), out);
+    trimmed_mean_kernel<count()><<<blocks_for(rows.dim, count()), threads_of(count()), 0, stream>>>(
+        rows, units, low_ranks, high_ranks, cuts, static_cast<std::uint32_t>(at.low),
+        static_cast<std::uint32_t>(at.high), out);
   });
 }
 
