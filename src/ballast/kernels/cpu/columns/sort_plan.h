@@ -42,11 +42,13 @@ struct RankGoal {
   std::size_t first_rank, last_rank;
 };
 
-inline bool can_be_codes(std::span<const std::int32_t> weights) {
-  return std::ranges::max(weights) < 1 << kWeightBitsMax;
+template <typename Weight>
+bool can_be_codes(std::span<const Weight> weights) {
+  return std::ranges::max(weights) < Weight{1} << kWeightBitsMax;
 }
 
-inline bool can_sort(std::span<const std::int32_t> weights) {
+template <typename Weight>
+bool can_sort(std::span<const Weight> weights) {
   if (weights.size() > kSortRowsMax) return false;
   return weights.size() <= kNumberedRowsMax || can_be_codes(weights);
 }
