@@ -32,6 +32,7 @@ struct SortPlan {
   std::uint32_t code_mask = 0;
   std::int64_t total = 0;                                            // of the weights
   bool has_weights = false;                                          // as codes, else row numbers
+  bool is_far = false;                                               // the table, beyond the caches
   alignas(64) std::array<std::int32_t, kNumberedRowsMax> weights{};  // by row number, else zero
 };
 
