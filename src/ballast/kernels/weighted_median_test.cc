@@ -93,6 +93,17 @@ TEST(WeightedMedian, IsExactAmongDistinctValues) {
   expect_exact_for_all_heights([](Rng& rng) { return static_cast<float>(rng.normal()); });
 }
 
+// Of which memory is asked for ahead of time, up to the last columns and beyond.
+TEST(WeightedMedian, IsExactInTablesLargerThanTheCaches) {
+  TestTable table(17, 250'003);
+  Rng rng(17);
+  for (std::size_t i = 0; i < 17; ++i) {
+    for (float& value : table[i]) value = neighbour(0x3F800000, rng.below(1 << 20));
+  }
+  const Weights weights = *Weights::make(make_weights(Weighting::kSmallCounts, 17, 17));
+  on_each_target([&] { expect_exact(table, weights); });
+}
+
 TEST(WeightedMedian, OfEqualRowsIsTheirValue) {
   for (const float value : {0.0f, 1.5f, -3e38f, 1e-44f}) {
     expect_exact_for_all_heights([&](Rng&) { return value; });

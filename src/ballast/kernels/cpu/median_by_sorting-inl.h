@@ -75,8 +75,9 @@ HWY_NOINLINE void medians_with(const ColumnJob& job, const MedianPlan& plan,
 inline void medians_by_sorting(const ColumnJob& job, std::size_t begin, std::size_t end,
                                const ColumnScratch& scratch, float* out) {
   const auto weights = job.narrow_weights;
-  const MedianPlan plan{make_sort_plan(weights), make_rank_goal(weights, (job.total + 1) / 2),
-                        make_rank_goal(weights, job.total / 2 + 1)};
+  MedianPlan plan{make_sort_plan(weights), make_rank_goal(weights, (job.total + 1) / 2),
+                  make_rank_goal(weights, job.total / 2 + 1)};
+  plan.sort.is_far = is_far(job);
   with_row_weights(plan.sort, weights.size(), [&](const auto& row_weights) HWY_ATTR {
     if (job.total % 2 == 0) {
       medians_with<true>(job, plan, row_weights, begin, end, scratch, out);

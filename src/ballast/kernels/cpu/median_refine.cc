@@ -54,9 +54,7 @@ void refine_range(const ColumnJob& job, std::size_t begin, std::size_t end,
 
 // Up to how many rows sorting takes less time than a search from the last median, in which much has
 // moved. A search takes time in proportion to the rows, sorting more than that.
-std::size_t sorted_rows_max() {
-  return std::min<std::size_t>(HWY_TARGET <= HWY_AVX3 ? 32 : 20, kSortRowsMax);
-}
+std::size_t sorted_rows_max() { return HWY_TARGET <= HWY_AVX3 ? kSortRowsMax : 20; }
 
 }  // namespace ballast::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -71,9 +69,10 @@ void refine_median(RowsView rows, const Weights& weights, std::span<float> media
                    host::MedianState* state, std::size_t threads) {
   const auto kernel = HWY_DYNAMIC_DISPATCH(refine_range);
   if (!weights.is_narrow()) state = nullptr;
-  const bool is_small =
-      weights.is_narrow() && rows.row_count() <= HWY_DYNAMIC_DISPATCH(sorted_rows_max)();
-  if (is_small && state == nullptr) return weighted_median(rows, weights, median, threads);
+  const bool is_small = rows.row_count() <= HWY_DYNAMIC_DISPATCH(sorted_rows_max)();
+  if (state == nullptr && is_small && weights.is_narrow() && can_sort(weights.units())) {
+    return weighted_median(rows, weights, median, threads);
+  }
   if (state != nullptr) state->reset(rows.dim(), weights.total());
   const MedianArrays arrays = median_arrays(median, state);
   const Blocks blocks(rows.dim());

@@ -116,7 +116,7 @@ TEST(RefineMedian, IsExactFromAnyStartingPoint) {
   const auto cpu = make_cpu_primitives(2);
   const auto reference = make_reference_primitives();
   std::uint64_t seed = 1;
-  for (const std::size_t rows : {1, 2, 5, 17, 40}) {
+  for (const std::size_t rows : {1, 2, 5, 17, 40, 64, 65}) {
     for (const Filling filling : kFillings) {
       for (const Weighting weighting : kWeightings) {
         SCOPED_TRACE(testing::Message() << "rows " << rows << ", seed " << seed);

@@ -20,6 +20,12 @@ struct ColumnJob {
   std::span<const std::int64_t> wide_weights;
 };
 
+// Whether the table is likely to be larger than what the last-level cache holds of it.
+inline bool is_far(const ColumnJob& job) {
+  constexpr std::size_t kNearValues = std::size_t{1} << 22;
+  return job.rows.row_count() * job.rows.dim() > kNearValues;
+}
+
 // Columns that are worked on at a time where a kernel passes over them often.
 constexpr std::size_t kCopiedColumns = 64;
 

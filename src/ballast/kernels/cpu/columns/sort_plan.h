@@ -32,6 +32,7 @@ struct SortPlan {
   std::uint32_t code_mask = 0;
   std::int64_t total = 0;                                            // of the weights
   bool has_weights = false;                                          // as codes, else row numbers
+  bool is_far = false;                                               // the table, beyond the caches
   alignas(64) std::array<std::int32_t, kNumberedRowsMax> weights{};  // by row number, else zero
 };
 
@@ -42,11 +43,13 @@ struct RankGoal {
   std::size_t first_rank, last_rank;
 };
 
-inline bool can_be_codes(std::span<const std::int32_t> weights) {
-  return std::ranges::max(weights) < 1 << kWeightBitsMax;
+template <typename Weight>
+bool can_be_codes(std::span<const Weight> weights) {
+  return std::ranges::max(weights) < Weight{1} << kWeightBitsMax;
 }
 
-inline bool can_sort(std::span<const std::int32_t> weights) {
+template <typename Weight>
+bool can_sort(std::span<const Weight> weights) {
   if (weights.size() > kSortRowsMax) return false;
   return weights.size() <= kNumberedRowsMax || can_be_codes(weights);
 }
