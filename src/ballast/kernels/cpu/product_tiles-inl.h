@@ -54,31 +54,57 @@ struct TileGroups {
   bool is_full(std::size_t group) const { return begin[group + 1] - begin[group] == kTile; }
 };
 
-// A tile over the strip that starts at coordinate `start`. Meanwhile two lines of each row, at
-// these coordinates, are asked for.
-struct TileStrip {
+// One tile: the rows on its sides, and the place of its sums.
+struct Tile {
   const float* const* left;
   const float* const* right;
-  const float* centre;
-  std::size_t start, left_ahead, right_ahead;
+  double* sums;
 };
 
-template <std::size_t kRows>
-HWY_INLINE void fetch_lines(const float* const* rows, std::size_t at) {
-  for (std::size_t r = 0; r < kRows; ++r) {
-    __builtin_prefetch(rows[r] + at);
-    __builtin_prefetch(rows[r] + at + kLine);
+// The strip that starts at a coordinate, relative to the centre.
+struct TileStrip {
+  std::size_t start;
+  const float* centre;
+};
+
+// Asks for the next strip of all rows, of some of them with each tile.
+class RowsAhead {
+ public:
+  RowsAhead(const PanelPair& pair, std::size_t tiles) : count_(pair.left.row_count) {
+    std::copy_n(pair.left.rows, count_, rows_);
+    if (!pair.is_square()) {
+      std::copy_n(pair.right.rows, pair.right.row_count, rows_ + count_);
+      count_ += pair.right.row_count;
+    }
+    per_tile_ = (count_ + tiles - 1) / tiles;
   }
-}
+
+  // What comes next starts at this coordinate.
+  void begin_at(std::size_t start) {
+    start_ = start;
+    next_ = 0;
+  }
+
+  HWY_INLINE void fetch_some() {
+    const std::size_t end = std::min(next_ + per_tile_, count_);
+    for (; next_ < end; ++next_) {
+      for (std::size_t line = 0; line < kStrip; line += kLine) {
+        __builtin_prefetch(rows_[next_] + start_ + line);
+      }
+    }
+  }
+
+ private:
+  const float* rows_[2 * kPanel];
+  std::size_t count_, per_tile_ = 0, start_ = 0, next_ = 0;
+};
 
 // sums[r][c] += <left_r, right_c>. Where a register holds only some of the eight partial sums, one
 // part of them after the other is taken through the strip. On the diagonal of the matrix the right
 // rows are the left ones, and only products with r <= c are needed.
 template <std::size_t kRows, std::size_t kColumns, bool kIsDiagonal, bool kCentred>
-void multiply_tile(const TileStrip& strip, double* HWY_RESTRICT sums) {
+HWY_INLINE void multiply_tile(const Tile& of, const TileStrip& strip) {
   const D d;
-  fetch_lines<kRows>(strip.left, strip.left_ahead);
-  if (!kIsDiagonal) fetch_lines<kColumns>(strip.right, strip.right_ahead);
   for (std::size_t part = 0; part < kParts; ++part) {
     Vector tile[kRows][kColumns];
     for (auto& row : tile) std::fill(std::begin(row), std::end(row), hn::Zero(d));
@@ -86,9 +112,9 @@ void multiply_tile(const TileStrip& strip, double* HWY_RESTRICT sums) {
       const std::size_t at = strip.start + step * kSums + part * kLanes;
       const Vector origin = kCentred ? load(strip.centre + at) : hn::Zero(d);
       Vector a[kRows];
-      for (std::size_t r = 0; r < kRows; ++r) a[r] = load<kCentred>(strip.left[r] + at, origin);
+      for (std::size_t r = 0; r < kRows; ++r) a[r] = load<kCentred>(of.left[r] + at, origin);
       for (std::size_t c = 0; c < kColumns; ++c) {
-        const Vector b = kIsDiagonal ? a[c] : load<kCentred>(strip.right[c] + at, origin);
+        const Vector b = kIsDiagonal ? a[c] : load<kCentred>(of.right[c] + at, origin);
         for (std::size_t r = 0; r < kRows; ++r) {
           if (!kIsDiagonal || r <= c) tile[r][c] = hn::MulAdd(a[r], b, tile[r][c]);
         }
@@ -97,46 +123,79 @@ void multiply_tile(const TileStrip& strip, double* HWY_RESTRICT sums) {
     for (std::size_t r = 0; r < kRows; ++r) {
       for (std::size_t c = 0; c < kColumns; ++c) {
         if (kIsDiagonal && r > c) continue;
-        double* sum = sums + (r * kPanel + c) * kSums + part * kLanes;
+        double* sum = of.sums + (r * kPanel + c) * kSums + part * kLanes;
         hn::Store(hn::Add(hn::Load(d, sum), tile[r][c]), d, sum);
       }
     }
   }
 }
 
-// The tiles of full groups and of those that have one row less.
-template <bool kCentred>
-struct Tiles {
-  using Multiply = void (*)(const TileStrip&, double*);
-  static constexpr Multiply kAny[2][2] = {{&multiply_tile<kLess, kLess, false, kCentred>,
-                                           &multiply_tile<kLess, kTile, false, kCentred>},
-                                          {&multiply_tile<kTile, kLess, false, kCentred>,
-                                           &multiply_tile<kTile, kTile, false, kCentred>}};
-  static constexpr Multiply kDiagonal[2] = {&multiply_tile<kLess, kLess, true, kCentred>,
-                                            &multiply_tile<kTile, kTile, true, kCentred>};
+// The tiles [tile, end), all of one shape.
+template <std::size_t kRows, std::size_t kColumns, bool kIsDiagonal, bool kCentred>
+void multiply_tiles(const Tile* tile, const Tile* end, const TileStrip& strip, RowsAhead& ahead) {
+  for (; tile != end; ++tile) {
+    ahead.fetch_some();
+    multiply_tile<kRows, kColumns, kIsDiagonal, kCentred>(*tile, strip);
+  }
+}
+
+// The tiles of two panels in the order of their shapes, so that there are few calls through a
+// pointer: where these go, from tile to tile, processors often foresee wrongly, and then the
+// multiply-adds of one tile do not begin before those of the last are done.
+struct ShapedTiles {
+  static constexpr std::size_t kDiagonalShapes = 4, kShapes = 6;
+  Tile tiles[TileGroups::kCountMax * TileGroups::kCountMax];
+  std::size_t begin[kShapes + 1];  // of each shape
+
+  ShapedTiles(const TileGroups& left, const TileGroups& right, bool is_square, double* sums) {
+    std::size_t count = 0;
+    for (std::size_t shape = 0; shape < kShapes; ++shape) {
+      begin[shape] = count;
+      for (std::size_t g = 0; g < left.count; ++g) {
+        for (std::size_t h = is_square ? g : 0; h < right.count; ++h) {
+          const std::size_t left_is_full = left.is_full(g), right_is_full = right.is_full(h);
+          const bool is_diagonal = is_square && g == h;
+          if (shape !=
+              (is_diagonal ? kDiagonalShapes + left_is_full : 2 * left_is_full + right_is_full)) {
+            continue;
+          }
+          const std::size_t row = left.begin[g], column = right.begin[h];
+          double* const place = sums + (row * kPanel + column) * kSums;
+          tiles[count++] = {left.rows + row, right.rows + column, place};
+        }
+      }
+    }
+    begin[kShapes] = count;
+  }
 };
 
-// Adds the products over the whole strips of [begin, end) to sums, kPanel x kPanel x kSums. Which
-// lines of the next strip are asked for with a pair of groups follows from their numbers, so that
-// from four groups on each line's turn comes.
+// For each shape.
+template <bool kCentred>
+struct MultiplyTiles {
+  using Function = void (*)(const Tile*, const Tile*, const TileStrip&, RowsAhead&);
+  static constexpr Function kOf[ShapedTiles::kShapes] = {
+      &multiply_tiles<kLess, kLess, false, kCentred>,
+      &multiply_tiles<kLess, kTile, false, kCentred>,
+      &multiply_tiles<kTile, kLess, false, kCentred>,
+      &multiply_tiles<kTile, kTile, false, kCentred>,
+      &multiply_tiles<kLess, kLess, true, kCentred>,
+      &multiply_tiles<kTile, kTile, true, kCentred>};
+};
+
+// Adds the products over the whole strips of [begin, end) to sums, kPanel x kPanel x kSums.
 template <bool kCentred>
 HWY_INLINE void multiply_panels(const PanelPair& pair, std::size_t begin, std::size_t end,
                                 double* HWY_RESTRICT sums) {
   const TileGroups left(pair.left), right(pair.right);
-  const bool is_square = pair.is_square();
+  const ShapedTiles all(left, right, pair.is_square(), sums);
+  RowsAhead ahead(pair, all.begin[ShapedTiles::kShapes]);
   for (std::size_t start = begin; start < end; start += kStrip) {
-    const auto ahead = [&](std::size_t number) {
-      return start + kStrip + 2 * number * kLine % kStrip;
-    };
-    for (std::size_t g = 0; g < left.count; ++g) {
-      for (std::size_t h = is_square ? g : 0; h < right.count; ++h) {
-        const auto multiply = is_square && g == h
-                                  ? Tiles<kCentred>::kDiagonal[left.is_full(g)]
-                                  : Tiles<kCentred>::kAny[left.is_full(g)][right.is_full(h)];
-        multiply({left.rows + left.begin[g], right.rows + right.begin[h], pair.centre, start,
-                  ahead(h), ahead(g)},
-                 sums + (left.begin[g] * kPanel + right.begin[h]) * kSums);
-      }
+    ahead.begin_at(start + kStrip);
+    for (std::size_t shape = 0; shape < ShapedTiles::kShapes; ++shape) {
+      const Tile* const first = all.tiles + all.begin[shape];
+      const Tile* const last = all.tiles + all.begin[shape + 1];
+      if (first == last) continue;
+      MultiplyTiles<kCentred>::kOf[shape](first, last, {start, pair.centre}, ahead);
     }
   }
 }
