@@ -26,7 +26,7 @@ using Files = std::optional<transport::TlsFiles>;
 // The next message of `values` from `sent` on, which it moves. Its bytes stay where they are.
 grpc::ByteBuffer next_message(const std::vector<float>& values, std::size_t& sent) {
   const auto bytes = std::as_bytes(std::span(values)).subspan(sent);
-  const std::size_t size = std::min(bytes.size(), wire::kChunkBytesMax);
+  const std::size_t size = std::min(bytes.size(), wire::kChunkBytes);
   sent += size;
   const grpc::Slice slice(
       const_cast<std::byte*>(bytes.data()), size, [](void*) {}, nullptr);

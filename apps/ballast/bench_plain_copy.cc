@@ -30,7 +30,7 @@ enum class Checks : bool { kNone, kAll };
 // Calls move(chunk) for each chunk; false if one of the calls fails.
 template <typename Value, typename Move>
 bool for_each_chunk(std::span<Value> values, Move move) {
-  constexpr std::size_t kValues = wire::kChunkBytesMax / sizeof(float);
+  constexpr std::size_t kValues = wire::kChunkBytes / sizeof(float);
   for (; !values.empty(); values = values.subspan(std::min(kValues, values.size()))) {
     if (!move(values.first(std::min(kValues, values.size())))) return false;
   }

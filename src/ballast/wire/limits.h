@@ -12,6 +12,10 @@ inline constexpr std::uint32_t kProtocolVersion = 1;
 // Encoded values in one chunk. A stalled or lying sender can make nobody hold more than this.
 inline constexpr std::size_t kChunkBytesMax = std::size_t{1} << 20;
 
+// What is sent in one: half of a core's second-level cache, so that what was summed is still there
+// when the kernel copies it, and what the kernel has copied when it is summed.
+inline constexpr std::size_t kChunkBytes = kChunkBytesMax / 2;
+
 // A message is one chunk and a few small fields around it.
 inline constexpr std::size_t kMessageBytesMax = kChunkBytesMax + 4096;
 

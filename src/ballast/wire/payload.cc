@@ -42,7 +42,7 @@ PayloadWriter::PayloadWriter(std::span<const float> values, std::span<const floa
 
 std::size_t PayloadWriter::next_count() const noexcept {
   const std::size_t left = values_.size() + statistics_.size() - written_;
-  return std::min(left, kChunkBytesMax / value_bytes(encoding_));
+  return std::min(left, kChunkBytes / value_bytes(encoding_));
 }
 
 std::size_t PayloadWriter::next_size() const noexcept {

@@ -18,7 +18,8 @@ namespace {
 
 using Values = std::vector<float>;
 
-constexpr std::size_t kFullChunk = kChunkBytesMax / sizeof(float);
+constexpr std::size_t kFullChunk = kChunkBytes / sizeof(float);        // as sent
+constexpr std::size_t kLargestChunk = kChunkBytesMax / sizeof(float);  // as taken
 
 Values ramp(std::size_t size, float start = 0.0f) {
   Values values(size);
@@ -108,10 +109,10 @@ TEST(Payload, ChunksPastTheEndAreRefusedAndTouchNothing) {
 }
 
 TEST(Payload, EmptyTornAndTooLargeChunksAreRefused) {
-  Values memory(2 * kFullChunk);
+  Values memory(2 * kLargestChunk);
   PayloadReader reader(memory, {}, Encoding::kFloat32);
   EXPECT_NE(refusal(reader, chunk_of(0, {})), "");
-  const Values large = ramp(kFullChunk + 1);
+  const Values large = ramp(kLargestChunk + 1);
   EXPECT_NE(refusal(reader, chunk_of(0, large)).find("bytes; it must be"), std::string::npos);
   Chunk torn = chunk_of(0, large);
   torn.bytes = torn.bytes.first(7);

@@ -7,14 +7,17 @@
 #include <array>
 #include <utility>
 
+#include "ballast/wire/limits.h"
+
 namespace ballast::transport {
 
-// For both ends: frames of the size of a chunk, and two chunks on their way at a time.
+// For both ends: frames that hold any chunk, two of them on their way at a time, and each chunk
+// handed to the kernel by itself, while it is in the cache.
 inline std::array<std::pair<const char*, int>, 3> flow_arguments() {
   constexpr int kMegabyte = 1 << 20;
   return {{{GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kMegabyte},
            {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 2 * kMegabyte},
-           {GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, kMegabyte}}};
+           {GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, int{wire::kChunkBytes}}}};
 }
 
 // A message that more will follow at once need not have left before the next one is given to gRPC,
