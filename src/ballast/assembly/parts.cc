@@ -158,8 +158,9 @@ Result<server::ParameterServer> make_server_with(const RunSpec& run, std::uint64
 }  // namespace
 
 std::size_t server_threads(std::size_t workers, std::size_t dim) noexcept {
-  constexpr std::size_t kValues = 8'000'000;  // of the table, for each thread
-  return std::clamp<std::size_t>(workers * dim / kValues, 1, hardware_threads());
+  constexpr std::size_t kValues = 8'000'000;  // that are read or written, for each thread
+  constexpr std::size_t kOfTheStep = 3;       // vectors: the direction, the model, the next one
+  return std::clamp<std::size_t>((workers + kOfTheStep) * dim / kValues, 1, hardware_threads());
 }
 
 server::WeightPolicy weight_policy(const RunSpec& run) {
