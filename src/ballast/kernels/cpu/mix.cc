@@ -55,7 +55,7 @@ struct UsedRows {
 struct Stretch {
   std::size_t begin, end;  // a multiple of kLine coordinates
   double* sums;            // of the groups before
-  float* out;
+  float* out;              // of the coordinate `begin`
 };
 
 // Adds kRows rows, in their order, to the sums over [begin, end). The first group finds no sums,
@@ -82,7 +82,7 @@ HWY_INLINE void add_rows(const float* const* rows, const double* coefficients, s
     }
     for (std::size_t p = 0; p < kParts; ++p) {
       if (kIsLast) {
-        store_clamped(parts[p], stretch.out + j + p * kLanes);
+        store_clamped(parts[p], stretch.out + (j - stretch.begin) + p * kLanes);
       } else {
         hn::Store(parts[p], d, sums + p * kLanes);
       }
@@ -124,16 +124,16 @@ void mix_stretch(const UsedRows& used, const Stretch& stretch) {
   }
 }
 
-// All whole lines of [begin, end); returns where they end.
-std::size_t mix_stretches(const RowsView& rows, std::span<const double> coefficients, float* out,
-                          std::size_t begin, std::size_t end) {
+// All whole lines of [begin, end), the first of them to out[0]; returns where they end.
+std::size_t mix_stretches(const RowsView& rows, std::span<const double> coefficients,
+                          std::size_t begin, std::size_t end, float* out) {
   static thread_local UsedRows used;
   used.assign(rows, coefficients);
   HWY_ALIGN double sums[kStretch];
   const std::size_t lines_end = begin + (end - begin) / kLine * kLine;
-  if (used.rows.empty()) std::fill(out + begin, out + lines_end, 0.0f);
+  if (used.rows.empty()) std::fill_n(out, lines_end - begin, 0.0f);
   for (std::size_t j = begin; j < lines_end; j += kStretch) {
-    mix_stretch(used, {j, std::min(j + kStretch, lines_end), sums, out});
+    mix_stretch(used, {j, std::min(j + kStretch, lines_end), sums, out + (j - begin)});
   }
   return lines_end;
 }
@@ -181,16 +181,23 @@ float mix_one(const RowsView& rows, std::span<const double> coefficients, std::s
   return static_cast<float>(std::clamp(sum, -kLargest, kLargest));
 }
 
+void mix_one_row(const RowsView& rows, std::span<const double> coefficients, std::size_t begin,
+                 std::size_t end, float* out) {
+  const std::size_t lines_end = mix_stretches(rows, coefficients, begin, end, out);
+  for (std::size_t j = lines_end; j < end; ++j) out[j - begin] = mix_one(rows, coefficients, j);
+}
+
 void mix_range(const RowsView& rows, const MatrixView& coefficients, const MutableRowsView& out,
                std::size_t begin, std::size_t end) {
   // As many sums as registers hold. While the hardware can follow that many rows of a table that no
   // cache holds, a single line is best.
   constexpr std::size_t kLongRun = hn::MaxLanes(D()) == 8 ? 8 : 2;
   constexpr std::size_t kStreamsMax = 20, kCachedValuesMax = std::size_t{2} << 20;
-  std::size_t j = begin;
   if (out.row_count() == 1) {
-    j = mix_stretches(rows, coefficients.row(0), out.pointer(0), j, end);
-  } else if (rows.row_count() > kStreamsMax || rows.row_count() * rows.dim() <= kCachedValuesMax) {
+    return mix_one_row(rows, coefficients.row(0), begin, end, out.pointer(0) + begin);
+  }
+  std::size_t j = begin;
+  if (rows.row_count() > kStreamsMax || rows.row_count() * rows.dim() <= kCachedValuesMax) {
     j = mix_runs<kLongRun>(rows, coefficients, out, j, end);
   }
   j = mix_runs<1>(rows, coefficients, out, j, end);
@@ -208,6 +215,13 @@ HWY_AFTER_NAMESPACE();
 namespace ballast::kernels::cpu {
 
 HWY_EXPORT(mix_range);
+HWY_EXPORT(mix_one_row);
+
+void combine_range(const host::Combination& combination, std::size_t begin, std::size_t end,
+                   float* out) {
+  HWY_DYNAMIC_DISPATCH(mix_one_row)
+  (combination.rows, combination.coefficients, begin, end, out);
+}
 
 void mix(RowsView rows, MatrixView coefficients, MutableRowsView out, std::size_t threads) {
   const Blocks blocks(rows.dim());

@@ -46,6 +46,10 @@ class CpuPrimitives final : public host::Primitives {
                std::span<float> next) const override {
     return cpu::descend(w, direction, rate, next, threads_);
   }
+  bool descend_along(std::span<const float> w, const host::Combination& direction, double rate,
+                     std::span<float> next) const override {
+    return cpu::descend_along(w, direction, rate, next, threads_);
+  }
   bool average(std::span<const float> newest, std::span<const float> before, double share,
                std::span<float> next) const override {
     return cpu::average(newest, before, share, next, threads_);

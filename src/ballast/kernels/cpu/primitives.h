@@ -17,6 +17,11 @@ void inner_products(RowsView rows, std::size_t first, std::size_t last,
 void squared_distances(RowsView rows, std::span<const float> point, std::span<double> distances,
                        std::size_t threads);
 void mix(RowsView rows, MatrixView coefficients, MutableRowsView out, std::size_t threads);
+
+// One combination over [begin, end), on the calling thread; out[0] is of the coordinate `begin`.
+void combine_range(const host::Combination& combination, std::size_t begin, std::size_t end,
+                   float* out);
+
 void weighted_median(RowsView rows, const Weights& weights, std::span<float> out,
                      std::size_t threads);
 void refine_median(RowsView rows, const Weights& weights, std::span<float> median,
@@ -27,6 +32,8 @@ void weighted_trimmed_mean(RowsView rows, const Weights& weights, double trim, s
                            std::size_t threads);
 bool descend(std::span<const float> w, std::span<const float> direction, double rate,
              std::span<float> next, std::size_t threads);
+bool descend_along(std::span<const float> w, const host::Combination& direction, double rate,
+                   std::span<float> next, std::size_t threads);
 bool average(std::span<const float> newest, std::span<const float> before, double share,
              std::span<float> next, std::size_t threads);
 bool descend_and_average(const host::StepVectors& vectors, double rate, double share,

@@ -1,6 +1,9 @@
 // The steps of optimizers: loops that vectorise by themselves, each with its check in the same
 // pass. Compiled with -ffp-contract=off, see base/target_clones.h.
 
+#include <algorithm>
+
+#include "ballast/base/aligned.h"
 #include "ballast/base/target_clones.h"
 #include "ballast/kernels/cpu/each_block.h"
 #include "ballast/kernels/cpu/primitives.h"
@@ -76,6 +79,22 @@ bool descend(std::span<const float> w, std::span<const float> direction, double 
              std::span<float> next, std::size_t threads) {
   return holds_for_blocks(next.size(), threads, [&](std::size_t begin, std::size_t count) {
     return descend_range(&w[begin], &direction[begin], rate, &next[begin], count);
+  });
+}
+
+// A stretch of the direction waits in the first-level cache for its step.
+bool descend_along(std::span<const float> w, const host::Combination& direction, double rate,
+                   std::span<float> next, std::size_t threads) {
+  return holds_for_blocks(next.size(), threads, [&](std::size_t begin, std::size_t count) {
+    constexpr std::size_t kStretch = 2048;
+    alignas(kCacheLineBytes) float stretch[kStretch];
+    bool holds = true;
+    for (const std::size_t end = begin + count; begin < end; begin += kStretch) {
+      const std::size_t size = std::min(kStretch, end - begin);
+      combine_range(direction, begin, begin + size, stretch);
+      holds = descend_range(&w[begin], stretch, rate, &next[begin], size) && holds;
+    }
+    return holds;
   });
 }
 

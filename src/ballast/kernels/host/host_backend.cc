@@ -37,6 +37,9 @@ std::span<float> place(Vector& vector, std::size_t size) {
   return in_host<HostVector>(vector).values();
 }
 
+// A combination of so many values is not in a cache any more when a step reads it.
+constexpr std::size_t kOwedMin = std::size_t{1} << 20;
+
 class HostBackend final : public Backend {
  public:
   explicit HostBackend(std::unique_ptr<const Primitives> primitives)
@@ -75,6 +78,11 @@ class HostBackend final : public Backend {
   }
   void combine(const Table& table, std::span<const double> coefficients,
                Vector& out) const override {
+    BALLAST_CHECK(out.size() == table.dim(), "the result has the wrong size");
+    if (table.dim() >= kOwedMin &&
+        in_host<HostVector>(out).owe(in_host<const HostTable>(table), coefficients, primitives_)) {
+      return;
+    }
     float* const to[] = {place(out, table.dim()).data()};
     primitives_->mix(rows(table), MatrixView(coefficients, table.row_count()),
                      MutableRowsView(to, table.dim()));
@@ -96,6 +104,10 @@ class HostBackend final : public Backend {
   }
 
   bool descend(const Vector& w, const Vector& direction, double rate, Vector& next) const override {
+    const auto& along = in_host<const HostVector>(direction);
+    if (along.owes()) {
+      return primitives_->descend_along(values(w), along.debt(), rate, place(next, w.size()));
+    }
     return primitives_->descend(values(w), values(direction), rate, place(next, w.size()));
   }
   bool average(const Vector& newest, const Vector& before, double share,

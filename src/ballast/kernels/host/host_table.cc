@@ -7,6 +7,20 @@
 
 namespace ballast::kernels::host {
 
+void HostTable::lend_to(const HostVector& vector) const noexcept {
+  settle();
+  debtor_ = &vector;
+  is_spare_owed_ = false;
+}
+
+void HostTable::let_off(const HostVector& vector) const noexcept {
+  if (debtor_ == &vector) debtor_ = nullptr;
+}
+
+void HostTable::settle() const noexcept {
+  if (debtor_ != nullptr) debtor_->settle();
+}
+
 // Brings the incoming values into spare_, or refuses them.
 bool HostTable::take(const Incoming& row) {
   BALLAST_CHECK(own_.size() == pointers_.size(), "borrowed rows cannot be changed");
@@ -14,6 +28,7 @@ bool HostTable::take(const Incoming& row) {
   if (row.memory != nullptr && !row.is_checked && !primitives_->all_finite(row.values)) {
     return false;
   }
+  if (is_spare_owed_) settle();
   if (spare_.is_empty()) spare_ = make_buffer();
   if (row.memory != nullptr) {
     std::swap(*row.memory, spare_);
@@ -25,11 +40,12 @@ bool HostTable::take(const Incoming& row) {
 }
 
 // The new values lie where the row replaced before lay, so that the old ones of this row survive
-// until the median has been brought up to date.
+// until the median has been brought up to date, and what is owed need not be made for this.
 bool HostTable::put(std::size_t index, const Incoming& row) {
   BALLAST_CHECK(index < row_count(), "there is no such row to replace");
   if (!take(row)) return false;
   std::swap(own_[index], spare_);
+  is_spare_owed_ = true;
   pointers_[index] = own_[index].values().data();
   changes_.note(index);
   return true;
@@ -48,6 +64,7 @@ bool HostTable::insert(std::size_t index, const Incoming& row) {
 void HostTable::remove(std::size_t index) {
   BALLAST_CHECK(own_.size() == pointers_.size(), "borrowed rows cannot be changed");
   BALLAST_CHECK(index < row_count(), "there is no such row to remove");
+  settle();
   const auto place = static_cast<std::ptrdiff_t>(index);
   own_.erase(own_.begin() + place);
   pointers_.erase(pointers_.begin() + place);
@@ -55,6 +72,7 @@ void HostTable::remove(std::size_t index) {
 }
 
 void HostTable::borrow(RowsView rows) {
+  settle();
   own_.clear();
   spare_ = {};
   dim_ = rows.dim();
@@ -68,6 +86,7 @@ void HostTable::read(std::size_t index, std::span<float> to) const {
 }
 
 MutableRowsView HostTable::overwrite(std::size_t row_count) {
+  settle();
   while (own_.size() > row_count) own_.pop_back();
   while (own_.size() < row_count) own_.push_back(make_buffer());
   writable_.clear();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ballast/base/row_buffer.h"
+#include "ballast/kernels/host/host_vector.h"
 #include "ballast/kernels/host/median_follower.h"
 #include "ballast/kernels/host/primitives.h"
 #include "ballast/kernels/table.h"
@@ -16,6 +17,7 @@ class HostTable final : public Table {
  public:
   HostTable(std::shared_ptr<const Primitives> primitives, std::size_t dim)
       : primitives_(std::move(primitives)), dim_(dim) {}
+  ~HostTable() override { settle(); }
 
   std::size_t row_count() const noexcept override { return pointers_.size(); }
   std::size_t dim() const noexcept override { return dim_; }
@@ -30,6 +32,12 @@ class HostTable final : public Table {
 
   RowsView rows() const noexcept { return {pointers_, dim_}; }
 
+  bool has_own_rows() const noexcept { return own_.size() == pointers_.size() && !own_.empty(); }
+
+  // The vector owes a combination of the present rows; one that did so before has it made now.
+  void lend_to(const HostVector& vector) const noexcept;
+  void let_off(const HostVector& vector) const noexcept;
+
   // Makes it a table of so many rows of its own, with values of any kind, to be written.
   MutableRowsView overwrite(std::size_t row_count);
 
@@ -38,6 +46,7 @@ class HostTable final : public Table {
  private:
   RowBuffer make_buffer() { return {dim_, buffers_made_++}; }
   bool take(const Incoming& row);
+  void settle() const noexcept;
 
   std::shared_ptr<const Primitives> primitives_;
   std::size_t dim_;
@@ -46,6 +55,8 @@ class HostTable final : public Table {
   std::vector<float*> writable_;        // what overwrite() gave
   RowBuffer spare_;                     // takes the next row; holds what that replaced last was
   std::size_t buffers_made_ = 0;
+  mutable const HostVector* debtor_ = nullptr;  // owes a combination of rows
+  mutable bool is_spare_owed_ = false;          // it needs the row replaced last
   MedianFollower follower_;
   RowChanges changes_;  // since the follower looked last
 };

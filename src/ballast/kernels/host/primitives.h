@@ -27,6 +27,12 @@ struct CorrectionSpans {
   std::span<float> next;
 };
 
+// A sum of coefficients times rows, not made yet.
+struct Combination {
+  RowsView rows;
+  std::span<const double> coefficients;
+};
+
 class Primitives {
  public:
   virtual ~Primitives() = default;
@@ -67,6 +73,10 @@ class Primitives {
 
   virtual bool descend(std::span<const float> w, std::span<const float> direction, double rate,
                        std::span<float> next) const = 0;
+  // The same bits as a mixture that is written and then descended along, in one pass: the direction
+  // is not written anywhere.
+  virtual bool descend_along(std::span<const float> w, const Combination& direction, double rate,
+                             std::span<float> next) const = 0;
   virtual bool average(std::span<const float> newest, std::span<const float> before, double share,
                        std::span<float> next) const = 0;
   virtual bool descend_and_average(const StepVectors& vectors, double rate, double share) const = 0;

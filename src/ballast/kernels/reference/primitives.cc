@@ -44,6 +44,10 @@ class ReferencePrimitives final : public host::Primitives {
                std::span<float> next) const override {
     return reference::descend(w, direction, rate, next);
   }
+  bool descend_along(std::span<const float> w, const host::Combination& direction, double rate,
+                     std::span<float> next) const override {
+    return reference::descend_along(w, direction, rate, next);
+  }
   bool average(std::span<const float> newest, std::span<const float> before, double share,
                std::span<float> next) const override {
     return reference::average(newest, before, share, next);

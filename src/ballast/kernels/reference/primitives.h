@@ -25,6 +25,8 @@ void weighted_trimmed_mean(RowsView rows, const Weights& weights, double trim,
                            std::span<float> out);
 bool descend(std::span<const float> w, std::span<const float> direction, double rate,
              std::span<float> next);
+bool descend_along(std::span<const float> w, const host::Combination& direction, double rate,
+                   std::span<float> next);
 bool average(std::span<const float> newest, std::span<const float> before, double share,
              std::span<float> next);
 bool descend_and_average(const host::StepVectors& vectors, double rate, double share);

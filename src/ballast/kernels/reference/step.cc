@@ -1,4 +1,5 @@
 #include <cmath>
+#include <vector>
 
 #include "ballast/kernels/reference/primitives.h"
 
@@ -10,6 +11,15 @@ bool descend(std::span<const float> w, std::span<const float> direction, double 
     next[j] = static_cast<float>(w[j] - rate * direction[j]);
   }
   return all_finite(next);
+}
+
+bool descend_along(std::span<const float> w, const host::Combination& direction, double rate,
+                   std::span<float> next) {
+  std::vector<float> made(next.size());
+  float* const to[] = {made.data()};
+  mix(direction.rows, MatrixView(direction.coefficients, direction.rows.row_count()),
+      MutableRowsView(to, made.size()));
+  return descend(w, made, rate, next);
 }
 
 bool average(std::span<const float> newest, std::span<const float> before, double share,
