@@ -129,6 +129,7 @@ TEST(Unread, AReplacedStreamLetsItsModelGo) {
     SCOPED_TRACE(window);
     Models models;
     TestSetting setting = unread_setting();
+    setting.dim = 4'000'000;  // more than the sockets take, of which some let 4 MiB wait
     setting.exchange.hooks = models.hooks();
     setting.network.limits.farewell_max = kSlowness * milliseconds(200);
     NetworkServer server = start_server(setting);
