@@ -16,15 +16,14 @@ namespace ballast::kernels::cpu {
 // either value, what lies between the cuts.
 struct TrimPlan {
   TrimCuts cuts;
+  bool keeps_little;                     // between them
   std::int64_t low_target, high_target;  // the same as whole numbers to reach
   std::span<const double> weights;       // of the rows
 };
 
-// Some columns: the values at which they are cut, and the weight up to the low one and below the
-// high one.
+// The values at which some columns are cut.
 struct CutColumns {
   alignas(64) float low[kCopiedColumns], high[kCopiedColumns];
-  alignas(64) double through_low[kCopiedColumns], below_high[kCopiedColumns];
 };
 
 }  // namespace ballast::kernels::cpu
@@ -39,19 +38,6 @@ struct CutColumns {
 HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
 
-HWY_INLINE void store_doubles(Sums<Narrow> sums, double* to) {
-  const Wide::D d;
-  const hn::Rebind<std::int32_t, Wide::D> half;
-  alignas(64) std::int32_t lanes[kLanes];
-  hn::Store(sums, Narrow::DW(), lanes);
-  for (std::size_t i = 0; i < kLanes; i += hn::Lanes(d)) {
-    hn::Store(hn::PromoteTo(d, hn::Load(half, lanes + i)), d, to + i);
-  }
-}
-HWY_INLINE void store_doubles(Sums<Wide> sums, double* to) {
-  hn::Store(hn::ConvertTo(Wide::D(), sums), Wide::D(), to);
-}
-
 // Finds the cuts of up to kCopiedColumns columns by search.
 template <typename Width>
 void search_cuts(const ColumnJob& job, const TrimPlan& plan, std::size_t begin, std::size_t end,
@@ -65,13 +51,10 @@ void search_cuts(const ColumnJob& job, const TrimPlan& plan, std::size_t begin, 
         guess_cuts(columns, job.total, plan.high_target, highs);
         for (std::size_t v = 0; v < kGuessed; ++v, columns.offset += lanes) {
           const std::size_t at = position - begin + v * lanes;
-          const auto low = search(columns, lows[v], job.total, plan.low_target).count;
-          const auto high = search(columns, highs[v], job.total, plan.high_target).count;
-          const auto through_low = hn::Sub(broadcast<Width>(job.total), low.above);
-          Width::store(low.pivot, cut.low + at);
-          Width::store(high.pivot, cut.high + at);
-          store_doubles(through_low, cut.through_low + at);
-          store_doubles(high.below, cut.below_high + at);
+          const auto low = search(columns, lows[v], job.total, plan.low_target);
+          const auto high = search(columns, highs[v], job.total, plan.high_target);
+          Width::store(low.count.pivot, cut.low + at);
+          Width::store(high.count.pivot, cut.high + at);
         }
       });
 }
@@ -94,8 +77,6 @@ HWY_INLINE void sort_for_cuts(const Columns<Narrow>& columns, const CutGoals& go
       const std::size_t place = at + v * kLanes;
       Narrow::store(low.values[v], cut.low + place);
       Narrow::store(high.values[v], cut.high + place);
-      store_doubles(low.through[v], cut.through_low + place);
-      store_doubles(high.below[v], cut.below_high + place);
     }
   }
 }
@@ -104,30 +85,9 @@ HWY_INLINE void sort_for_cuts(const Columns<Narrow>& columns, const CutGoals& go
 constexpr std::size_t kParts = kLanes / hn::MaxLanes(Wide::D());
 using DoubleSums = hn::Vec<Wide::D>[kTogether * kParts];
 
-// Adds weight times value, row after row, where values lie strictly between the cuts.
-#if HWY_TARGET <= HWY_AVX3  // which does so under a mask
-HWY_INLINE void add_between(const Columns<Narrow>& columns, const TrimPlan& plan,
-                            const CutColumns& cut, std::size_t at, float*, DoubleSums& sums) {
-  const Wide::D d;
-  const Narrow::D df;
-  for (std::size_t i = 0; i < columns.count; ++i) {
-    const float* row = columns.rows[i] + columns.offset + at;
-    const auto weight = hn::Set(d, plan.weights[i]);
-    for (std::size_t v = 0; v < kTogether; ++v) {
-      const auto value = Narrow::load(row + v * kLanes);
-      const auto is_between = hn::And(hn::Gt(value, hn::Load(df, cut.low + at + v * kLanes)),
-                                      hn::Lt(value, hn::Load(df, cut.high + at + v * kLanes)));
-      for (std::size_t k = 0; k < kParts; ++k) {
-        auto& sum = sums[v * kParts + k];
-        const hn::Mask<Wide::D> part{static_cast<__mmask8>(is_between.raw >> (8 * k))};
-        const auto more = hn::MulAdd(weight, Wide::load(row + v * kLanes + 8 * k), sum);
-        sum = hn::IfThenElse(part, more, sum);
-      }
-    }
-  }
-}
-#else  // Elsewhere all rows are added, from copies with zeros in place of what lies outside.
-HWY_INLINE void add_between(const Columns<Narrow>& columns, const TrimPlan& plan,
+// Adds weight times value, row after row, with the values beyond a cut moved to it. They go through
+// copies, since from memory floats become doubles at twice the pace.
+HWY_INLINE void add_clamped(const Columns<Narrow>& columns, const TrimPlan& plan,
                             const CutColumns& cut, std::size_t at, float* copies,
                             DoubleSums& sums) {
   const Wide::D d;
@@ -142,8 +102,7 @@ HWY_INLINE void add_between(const Columns<Narrow>& columns, const TrimPlan& plan
     float* copy = copies + i * kCopiedColumns + at;
     for (std::size_t v = 0; v < kTogether; ++v) {
       const auto value = Narrow::load(row + v * kLanes);
-      const auto is_between = hn::And(hn::Gt(value, low[v]), hn::Lt(value, high[v]));
-      hn::Store(hn::IfThenElseZero(is_between, value), df, copy + v * kLanes);
+      hn::Store(hn::Min(hn::Max(value, low[v]), high[v]), df, copy + v * kLanes);
     }
   }
   for (std::size_t i = 0; i < columns.count; ++i) {
@@ -154,24 +113,42 @@ HWY_INLINE void add_between(const Columns<Narrow>& columns, const TrimPlan& plan
     }
   }
 }
-#endif
 
-// The means of kTogether vectors of columns. Where both cuts are at one value, it is the mean.
+// What is kept of the weight of each row times its value, for the columns of one vector of doubles.
+HWY_INLINE hn::Vec<Wide::D> sum_kept(const Columns<Narrow>& columns, const TrimPlan& plan,
+                                     std::size_t at, hn::Vec<Wide::D> low, hn::Vec<Wide::D> high) {
+  const Wide::D d;
+  auto between = hn::Zero(d), through_low = between, below_high = between;
+  for (std::size_t i = 0; i < columns.count; ++i) {
+    const auto value = Wide::load(columns.rows[i] + columns.offset + at);
+    const auto weight = hn::Set(d, plan.weights[i]);
+    const auto is_low = hn::Le(value, low), is_below = hn::Lt(value, high);
+    through_low = hn::Add(through_low, hn::IfThenElseZero(is_low, weight));
+    below_high = hn::Add(below_high, hn::IfThenElseZero(is_below, weight));
+    const auto kept = hn::IfThenElseZero(hn::AndNot(is_low, is_below), value);
+    between = hn::MulAdd(weight, kept, between);
+  }
+  const auto low_kept = hn::Sub(through_low, hn::Set(d, plan.cuts.low));
+  const auto high_kept = hn::Sub(hn::Set(d, plan.cuts.high), below_high);
+  return hn::MulAdd(high_kept, high, hn::MulAdd(low_kept, low, between));
+}
+
+// The means of kTogether vectors of columns. Where both cuts are at one value, it is the mean. What
+// is trimmed at either end was moved to the cut there, so it is the weight trimmed times its value.
 HWY_INLINE void store_means(const Columns<Narrow>& columns, const TrimPlan& plan,
                             const CutColumns& cut, std::size_t at, float* copies,
                             float* HWY_RESTRICT out) {
   const Wide::D d;
   DoubleSums sums;
   for (auto& sum : sums) sum = hn::Zero(d);
-  add_between(columns, plan, cut, at, copies, sums);
-  const auto low_cut = hn::Set(d, plan.cuts.low), high_cut = hn::Set(d, plan.cuts.high);
+  if (!plan.keeps_little) add_clamped(columns, plan, cut, at, copies, sums);
+  const auto low_cut = hn::Set(d, plan.cuts.low);
   const auto share = hn::Set(d, 1.0 / (plan.cuts.high - plan.cuts.low));
   for (std::size_t k = 0; k < kTogether * kParts; ++k) {
     const std::size_t place = at + k * hn::Lanes(d);
     const auto low = Wide::load(cut.low + place), high = Wide::load(cut.high + place);
-    const auto low_kept = hn::Sub(hn::Load(d, cut.through_low + place), low_cut);
-    const auto high_kept = hn::Sub(high_cut, hn::Load(d, cut.below_high + place));
-    const auto sum = hn::MulAdd(high_kept, high, hn::MulAdd(low_kept, low, sums[k]));
+    const auto sum = plan.keeps_little ? sum_kept(columns, plan, place, low, high)
+                                       : hn::NegMulAdd(low_cut, hn::Add(low, high), sums[k]);
     const auto mean = hn::IfThenElse(hn::Eq(low, high), low, hn::Mul(sum, share));
     Wide::store(mean, out + place);
   }
@@ -248,6 +225,9 @@ HWY_EXPORT(trimmed_mean_range);
 
 namespace {
 
+// Below this share of the weight, the sum of all rows may lose digits that those kept need.
+constexpr double kLittle = 0.125;
+
 // The memory of the doubles is kept per calling thread.
 TrimPlan make_trim_plan(const Weights& weights, double trim) {
   static thread_local std::vector<double> doubles;
@@ -255,7 +235,9 @@ TrimPlan make_trim_plan(const Weights& weights, double trim) {
   const TrimCuts cuts = trim_cuts(trim, weights.total());
   const auto total = static_cast<std::int64_t>(weights.total());
   const auto high = static_cast<std::int64_t>(std::ceil(cuts.high));
-  return {cuts, static_cast<std::int64_t>(cuts.low) + 1, std::min(high, total), doubles};
+  const bool keeps_little = cuts.high - cuts.low < kLittle * static_cast<double>(total);
+  return {cuts, keeps_little, static_cast<std::int64_t>(cuts.low) + 1, std::min(high, total),
+          doubles};
 }
 
 }  // namespace

@@ -178,10 +178,10 @@ HWY_INLINE void load_values(const Columns<Narrow>& columns, std::size_t at, std:
   }
 }
 
-// A weighted quantile of each column: a value, and the weights of the rows below it and up to it.
+// A weighted quantile of each column: a value, and the weight of the rows up to it.
 struct Quantiles {
   Values<Narrow> values[kTogether];
-  Sums<Narrow> below[kTogether], through[kTogether];
+  Sums<Narrow> through[kTogether];
 };
 
 // By search from a value near it.
@@ -204,12 +204,10 @@ HWY_INLINE Quantiles find_quantiles(const Columns<Narrow>& columns, const Tagged
   load_values(columns, at, plan.code_mask, ranks, found.values);
   for (std::size_t v = 0; v < kTogether; ++v) {
     found.through[v] = hn::BitCast(dw, ranks.through[v]);
-    found.below[v] = hn::Sub(found.through[v], hn::BitCast(dw, row_weights.at(ranks.tags[v])));
     if (hn::AllFalse(TagLanes(), ranks.are_open[v])) continue;
     const auto count =
         quantile_near(columns, at + v * kLanes, found.values[v], plan.total, goal.weight);
     found.values[v] = count.pivot;
-    found.below[v] = count.below;
     found.through[v] = hn::Sub(broadcast<Narrow>(plan.total), count.above);
   }
   return found;
