@@ -124,7 +124,7 @@ class ClusterHandle {
                at = backend.view(room_for_model(there)), found = backend.view(vector_of(flag));
     if (found->size() != 1) raise_invalid("a mark is one value");
     const auto work = [&] {
-      backend.correct({*next, *old, *at}, keep, *next, *found, reinterpret_cast<void*>(stream));
+      backend.correct({*next, *old, *at}, keep, *next, *found, handle_of(stream));
     };
     if (place_.is_cuda) return work();  // which only queues it
     without_lock(work);
@@ -156,7 +156,7 @@ class ClusterHandle {
     delivery->update = read_array(update, place_);
     delivery->report = report;
     delivery->model = write_array(model, place_);
-    delivery->event = reinterpret_cast<void*>(event);
+    delivery->event = handle_of(event);
     delivery->stream = stream;
     delivery->worker = *worker;
     delivery->values = vector_of(delivery->update);

@@ -36,6 +36,11 @@ Place find_place(const std::string& device, std::size_t threads);
 // A stream as DLPack numbers them; 1 is CUDA's default stream, 0 the library's own.
 using Stream = std::uintptr_t;
 
+// A stream or an event as CUDA has it, which Python knows as a number.
+inline void* handle_of(std::uintptr_t number) {
+  return reinterpret_cast<void*>(number);  // NOLINT(performance-no-int-to-ptr): it was a pointer
+}
+
 std::mutex& cuda_turn();
 
 // Runs the work there. Requires: a thread without the interpreter's lock.
@@ -47,7 +52,7 @@ void at_place(const Place& place, Stream stream, Work&& work) {
     ~Back() { backend.use_stream(nullptr); }
   };
   const std::lock_guard turn(cuda_turn());
-  place.backend->use_stream(reinterpret_cast<void*>(stream));
+  place.backend->use_stream(handle_of(stream));
   const Back back{*place.backend};
   work();
 }
