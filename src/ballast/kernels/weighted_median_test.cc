@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "ballast/kernels/cpu/columns/sort_plan.h"
@@ -91,6 +92,36 @@ TEST(WeightedMedian, IsExactAmongAFewWholeNumbers) {
 
 TEST(WeightedMedian, IsExactAmongDistinctValues) {
   expect_exact_for_all_heights([](Rng& rng) { return static_cast<float>(rng.normal()); });
+}
+
+// Of many rows, values are sought between cuts: among ties, few or many in one place, with outliers
+// of any size, where brackets do not close evenly, and where the last columns are padded.
+TEST(WeightedMedian, IsExactOfManyRows) {
+  const auto value_of_kind = [](std::size_t kind, Rng& rng) {
+    const auto normal = static_cast<float>(rng.normal());
+    if (kind == 0) return normal;
+    if (kind == 1) return static_cast<float>(rng.below(30));
+    if (kind == 2) return rng.below(2) == 0 ? 7.0f : normal;
+    if (kind == 3) return rng.below(3) == 0 ? std::copysign(3e38f, normal) : normal;
+    return neighbour(0x3F7FFFF0, rng.below(48));
+  };
+  on_each_target([&] {
+    for (const std::size_t rows : {68, 100, 131, 256, 1030}) {
+      for (std::size_t kind = 0; kind < 5; ++kind) {
+        for (const Weighting weighting : kWeightings) {
+          SCOPED_TRACE(testing::Message() << rows << " rows, kind " << kind << ", weighting "
+                                          << static_cast<int>(weighting) << ", seed " << kind);
+          Rng rng(kind);
+          TestTable table(rows, 150);
+          for (std::size_t i = 0; i < rows; ++i) {
+            for (float& value : table[i]) value = value_of_kind(kind, rng);
+          }
+          expect_exact(table, *Weights::make(make_weights(weighting, rows, rows)));
+          if (testing::Test::HasFatalFailure()) return;
+        }
+      }
+    }
+  });
 }
 
 // Of which memory is asked for ahead of time, up to the last columns and beyond.

@@ -10,26 +10,48 @@
 #define HWY_TARGET_INCLUDE "ballast/kernels/cpu/weighted_median.cc"
 #include <hwy/foreach_target.h>
 //
-#include "ballast/kernels/cpu/columns/column_search-inl.h"
+#include "ballast/kernels/cpu/columns/column_candidates-inl.h"
 #include "ballast/kernels/cpu/median_by_sorting-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
 
+// Of how many rows, by weight, the answer is picked.
+constexpr std::int64_t kFewRows = 12;
+
+// Cuts until few rows are left in each column and looks at these. Where that does not come about,
+// as among many equal values, goes from neighbour to neighbour instead.
+HWY_INLINE void medians_of_group(Columns<Narrow> columns, std::int64_t total, std::size_t width,
+                                 Ahead ahead, float* HWY_RESTRICT out) {
+  const std::int64_t target = (total + 1) / 2;
+  const auto row_weight = total / static_cast<std::int64_t>(columns.count);
+  Guess<Narrow> guess(columns, total, target, kToEnclose);
+  const std::size_t end = ahead.offset + ahead.count;
+  for (; ahead.offset < end; ahead.offset += kLineFloats) guess.cut<true>(columns, target, ahead);
+  while (guess.tries < kTries && !guess.is_within(kFewRows * row_weight)) {
+    guess.cut(columns, target);
+  }
+  Candidates candidates;
+  const bool is_gathered = gather_candidates(columns, guess.brackets, candidates);
+  while (!is_gathered && guess.tries < kTries) guess.cut(columns, target);
+  for (std::size_t v = 0; v * kLanes < width; ++v, columns.offset += kLanes) {
+    const CutBracket<Narrow>& bracket = guess.brackets[v];
+    const std::size_t most = candidates.most(v * kLanes, (v + 1) * kLanes);
+    auto found = is_gathered && most <= kCandidates
+                     ? found_among(candidates, v, most, bracket, total, target)
+                     : search(columns, bracket.nearer(target), total, target);
+    store_first<Narrow>(median_from(columns, found, total), HWY_MIN(kLanes, width - v * kLanes),
+                        out + v * kLanes);
+  }
+}
+
 void medians_by_search(const ColumnJob& job, std::size_t begin, std::size_t end,
                        const ColumnScratch& scratch, float* HWY_RESTRICT out) {
-  const std::int64_t target = (job.total + 1) / 2;
   for_each_copied_group<Narrow>(
-      job, begin, end, scratch, kGuessed * kLanes,
-      [&](Columns<Narrow> columns, std::size_t position, std::size_t width) HWY_ATTR {
-        Cut<Narrow> cuts[kGuessed];
-        guess_cuts(columns, job.total, target, cuts);
-        for (std::size_t at = 0; at < width; at += kLanes, columns.offset += kLanes) {
-          auto found = search(columns, cuts[at / kLanes], job.total, target);
-          store_first<Narrow>(median_from(columns, found, job.total), HWY_MIN(kLanes, width - at),
-                              out + position + at);
-        }
-      });
+      job, begin, end, scratch, kGroupColumns,
+      [&](const Columns<Narrow>& columns, std::size_t position, std::size_t width,
+          const Ahead& ahead)
+          HWY_ATTR { medians_of_group(columns, job.total, width, ahead, out + position); });
 }
 
 void median_range(const ColumnJob& job, std::size_t begin, std::size_t end,

@@ -100,20 +100,29 @@ HWY_INLINE auto is_finite(Values<Width> value) {
   return hn::Le(hn::Abs(value), hn::Set(typename Width::D(), largest));
 }
 
+// How far a pivot goes beyond where the target is expected: by this share of the root of the number
+// of rows to the nearer cut, which counts as this many at least.
+struct Beyond {
+  double nearest_min, share;
+};
+constexpr Beyond kToBeNear{0.25, 0.5};  // for a cut close to the target
+constexpr Beyond kToEnclose{4.0, 1.0};  // for two cuts on either side
+
 // Where the target would be reached if the weight grew evenly between the cuts, and as much beyond
 // it, seen from the nearer cut, as this is likely to be wrong, so that the farther one comes closer
 // too. A row weighs about row_weight.
 template <typename Width>
 HWY_INLINE Values<Width> pivot_between(const CutBracket<Width>& bracket, double row_weight,
-                                       std::int64_t target) {
+                                       std::int64_t target, const Beyond& beyond_by) {
   using Value = typename Width::Value;
   const typename Width::D d;
   const auto goal = broadcast<Width>(target);
   const auto to_low = hn::ConvertTo(d, hn::Sub(goal, bracket.low.through));
   const auto to_high = hn::ConvertTo(d, hn::Sub(bracket.high.through, goal));
   const auto row = hn::Set(d, static_cast<Value>(row_weight));
-  const auto nearest = hn::Max(hn::Min(to_low, to_high), hn::Mul(row, hn::Set(d, Value(0.25))));
-  const auto error = hn::Mul(hn::Sqrt(hn::Mul(nearest, row)), hn::Set(d, Value(0.5)));
+  const auto nearest =
+      hn::Max(hn::Min(to_low, to_high), hn::Mul(row, hn::Set(d, Value(beyond_by.nearest_min))));
+  const auto error = hn::Mul(hn::Sqrt(hn::Mul(nearest, row)), hn::Set(d, Value(beyond_by.share)));
   const auto beyond = hn::IfThenElse(hn::Lt(to_low, to_high), error, hn::Neg(error));
   const auto ratio = hn::Div(hn::Add(to_low, beyond), hn::Add(to_low, to_high));
   const auto inside = hn::Min(hn::Max(ratio, hn::Set(d, Value(0.02))), hn::Set(d, Value(0.98)));
@@ -125,10 +134,11 @@ HWY_INLINE Values<Width> pivot_between(const CutBracket<Width>& bracket, double 
 // differences of values overflow, half way; and else at any row.
 template <typename Width>
 HWY_INLINE Values<Width> next_pivot(const CutBracket<Width>& bracket, double row_weight,
-                                    std::int64_t target, Values<Width> any) {
+                                    std::int64_t target, const Beyond& beyond_by,
+                                    Values<Width> any) {
   const typename Width::D d;
   const auto low = bracket.low.pivot, high = bracket.high.pivot;
-  const auto between = pivot_between(bracket, row_weight, target);
+  const auto between = pivot_between(bracket, row_weight, target, beyond_by);
   const auto width = hn::Sub(bracket.sample_high, bracket.sample_low);
   const auto half = hn::Set(d, typename Width::Value(0.5));
   auto other = hn::MulAdd(low, half, hn::Mul(high, half));
@@ -138,9 +148,11 @@ HWY_INLINE Values<Width> next_pivot(const CutBracket<Width>& bracket, double row
   return hn::IfThenElse(is_finite<Width>(between), between, other);
 }
 
-// Counts the weight up to each pivot.
-template <typename Width>
-HWY_INLINE void count_through(const Columns<Width>& columns, Cut<Width>* cuts) {
+// Counts the weight up to each pivot. Meanwhile asks for a line of each row that lies ahead, if
+// any.
+template <bool kIsAsking = false, typename Width>
+HWY_INLINE void count_through(const Columns<Width>& columns, Cut<Width>* cuts,
+                              [[maybe_unused]] const Ahead& ahead = {}) {
   const std::size_t lanes = hn::Lanes(typename Width::D());
   Sums<Width> sums[kGuessed];
   Values<Width> pivots[kGuessed];
@@ -151,6 +163,7 @@ HWY_INLINE void count_through(const Columns<Width>& columns, Cut<Width>* cuts) {
   for (std::size_t i = 0; i < columns.count; ++i) {
     const float* row = columns.rows[i] + columns.offset;
     const auto weight = columns.weight(i);
+    if constexpr (kIsAsking) __builtin_prefetch(ahead.rows[i] + ahead.offset, 0, 2);
     for (std::size_t v = 0; v < kGuessed; ++v) {
       const auto is_through = hn::Le(Width::load(row + v * lanes), pivots[v]);
       sums[v] = add_where<Width>(is_through, sums[v], weight);
@@ -163,29 +176,59 @@ HWY_INLINE void count_through(const Columns<Width>& columns, Cut<Width>* cuts) {
 // the value sought.
 constexpr int kTries = 8;
 
+// Brackets of kGuessed vectors of columns with the same target, narrowed cut by cut.
+template <typename Width>
+struct Guess {
+  CutBracket<Width> brackets[kGuessed];
+  Beyond beyond;
+  double row_weight;
+  int tries = 0;
+
+  HWY_INLINE Guess(const Columns<Width>& columns, std::int64_t total, std::int64_t target,
+                   const Beyond& how_far)
+      : beyond(how_far),
+        row_weight(static_cast<double>(total) / static_cast<double>(columns.count)) {
+    const std::size_t lanes = hn::Lanes(typename Width::D());
+    for (std::size_t v = 0; v < kGuessed; ++v) {
+      brackets[v] = bracket_by_sample(columns, v * lanes, total, target);
+    }
+  }
+
+  template <bool kIsAsking = false>
+  HWY_INLINE void cut(const Columns<Width>& columns, std::int64_t target, const Ahead& ahead = {}) {
+    const std::size_t lanes = hn::Lanes(typename Width::D());
+    const float* first_row = columns.rows[0] + columns.offset;
+    Cut<Width> cuts[kGuessed];
+    for (std::size_t v = 0; v < kGuessed; ++v) {
+      const auto any = Width::load(first_row + v * lanes);
+      cuts[v].pivot = tries == 0   ? brackets[v].sample_low
+                      : tries == 1 ? brackets[v].sample_high
+                                   : next_pivot(brackets[v], row_weight, target, beyond, any);
+    }
+    count_through<kIsAsking>(columns, cuts, ahead);
+    for (std::size_t v = 0; v < kGuessed; ++v) brackets[v].take(cuts[v], target);
+    ++tries;
+  }
+
+  // Whether between the cuts of every column there lies no more than this.
+  HWY_INLINE bool is_within(std::int64_t weight) const {
+    const typename Width::DW dw;
+    auto widest = hn::Sub(brackets[0].high.through, brackets[0].low.through);
+    for (std::size_t v = 1; v < kGuessed; ++v) {
+      widest = hn::Max(widest, hn::Sub(brackets[v].high.through, brackets[v].low.through));
+    }
+    return hn::AllFalse(dw, hn::Gt(widest, broadcast<Width>(weight)));
+  }
+};
+
 // Finds a cut near the target in each of kGuessed vectors of columns. It need not be right, only
 // cheap and usually near: any finite value will do.
 template <typename Width>
 HWY_INLINE void guess_cuts(const Columns<Width>& columns, std::int64_t total, std::int64_t target,
                            Cut<Width>* cuts) {
-  const std::size_t lanes = hn::Lanes(typename Width::D());
-  const double row_weight = static_cast<double>(total) / static_cast<double>(columns.count);
-  const float* first_row = columns.rows[0] + columns.offset;
-  CutBracket<Width> brackets[kGuessed];
-  for (std::size_t v = 0; v < kGuessed; ++v) {
-    brackets[v] = bracket_by_sample(columns, v * lanes, total, target);
-  }
-  for (int tries = 0; tries < kTries; ++tries) {
-    for (std::size_t v = 0; v < kGuessed; ++v) {
-      const auto any = Width::load(first_row + v * lanes);
-      cuts[v].pivot = tries == 0   ? brackets[v].sample_low
-                      : tries == 1 ? brackets[v].sample_high
-                                   : next_pivot(brackets[v], row_weight, target, any);
-    }
-    count_through(columns, cuts);
-    for (std::size_t v = 0; v < kGuessed; ++v) brackets[v].take(cuts[v], target);
-  }
-  for (std::size_t v = 0; v < kGuessed; ++v) cuts[v] = brackets[v].nearer(target);
+  Guess<Width> guess(columns, total, target, kToBeNear);
+  while (guess.tries < kTries) guess.cut(columns, target);
+  for (std::size_t v = 0; v < kGuessed; ++v) cuts[v] = guess.brackets[v].nearer(target);
 }
 
 }  // namespace ballast::kernels::cpu::HWY_NAMESPACE

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <type_traits>
 
 #include "ballast/kernels/cpu/columns/column_job.h"
 
@@ -144,24 +145,30 @@ HWY_INLINE void prefetch_columns(const Columns<Width>& columns, std::size_t firs
   }
 }
 
-// Copies the first `width` columns to where their rows lie side by side, `pitch` columns of each,
-// which are a multiple of a cache line; the rest is zero. Rows that lie a multiple of the page size
-// apart would otherwise fight for the same few places in the first-level cache on every pass.
+// Copies the first `width` columns, and zeros up to `all`, to where their rows lie side by side:
+// `pitch` columns of each row, a multiple of a cache line, and then the next. Rows that lie a
+// multiple of the page size apart would otherwise fight for the same few places in the first-level
+// cache on every pass.
 template <typename Width>
 HWY_INLINE Columns<Width> copy_columns(const Columns<Width>& columns, std::size_t width,
                                        const ColumnScratch& scratch,
+                                       std::size_t all = kCopiedColumns,
                                        std::size_t pitch = kCopiedColumns) {
   const hn::ScalableTag<float> d;
+  const std::size_t to_next = columns.count * pitch;
   for (std::size_t i = 0; i < columns.count; ++i) {
     float* to = scratch.copies + i * pitch;
     const float* from = columns.rows[i] + columns.offset;
     scratch.copied_rows[i] = to;
-    if (width < pitch) {
-      std::fill(std::copy_n(from, width, to), to + pitch, 0.0f);
-      continue;
+    float padded[kCopiedColumns];
+    if (width < all) {
+      std::fill(std::copy_n(from, width, padded), padded + all, 0.0f);
+      from = padded;
     }
-    for (std::size_t j = 0; j < pitch; j += hn::Lanes(d)) {
-      hn::Store(hn::LoadU(d, from + j), d, to + j);
+    for (std::size_t at = 0; at < all; at += pitch, from += pitch, to += to_next) {
+      for (std::size_t j = 0; j < pitch; j += hn::Lanes(d)) {
+        hn::Store(hn::LoadU(d, from + j), d, to + j);
+      }
     }
   }
   return {scratch.copied_rows, columns.weights, columns.count, 0};
@@ -182,23 +189,37 @@ HWY_INLINE Columns<Width> gather_columns(const Columns<Width>& columns,
   return {scratch.copied_rows, columns.weights, columns.count, 0};
 }
 
+// Columns of each row that will be read soon, so many from `offset` on.
+struct Ahead {
+  const float* const* rows;
+  std::size_t offset, count;
+};
+
 // Calls visit(columns, position, width) for up to `together` columns at a time of [begin, end),
 // from copies. The last may be padded with zeros; its visitor writes only the first `width`
-// results. Requires: `together` divides columns_to_copy().
+// results. A visitor that takes what lies ahead too asks for it itself, between other work.
+// Requires: `together` divides columns_to_copy().
 template <typename Width, typename Visit>
 HWY_INLINE void for_each_copied_group(const ColumnJob& job, std::size_t begin, std::size_t end,
                                       const ColumnScratch& scratch, std::size_t together,
                                       const Visit& visit) {
+  const std::size_t fetched = columns_to_fetch(job.rows.row_count());
   const std::size_t pitch = columns_to_copy(job.rows.row_count());
-  for (std::size_t start = begin; start < end; start += pitch) {
-    const std::size_t count = HWY_MIN(pitch, end - start);
+  for (std::size_t start = begin; start < end; start += fetched) {
+    const std::size_t count = HWY_MIN(fetched, end - start);
     const Columns<Width> original = columns_of<Width>(job, start);
-    Columns<Width> columns = copy_columns<Width>(original, count, scratch, pitch);
-    for (; columns.offset < count; columns.offset += together) {
-      // A share of the rows each time: the processor waits for only so many lines at once.
-      prefetch_columns(original, columns.offset * columns.count / pitch,
-                       (columns.offset + together) * columns.count / pitch, pitch);
-      visit(columns, start + columns.offset, HWY_MIN(together, count - columns.offset));
+    Columns<Width> columns = copy_columns<Width>(original, count, scratch, fetched, pitch);
+    for (std::size_t at = 0; at < count; at += together) {
+      columns.offset = at / pitch * pitch * columns.count + at % pitch;
+      const std::size_t position = start + at, width = HWY_MIN(together, count - at);
+      if constexpr (std::is_invocable_v<Visit, Columns<Width>, std::size_t, std::size_t, Ahead>) {
+        visit(columns, position, width, Ahead{original.rows, position + fetched, together});
+      } else {
+        // A share of the rows each time: the processor waits for only so many lines at once.
+        prefetch_columns(original, at * columns.count / fetched,
+                         (at + together) * columns.count / fetched, fetched);
+        visit(columns, position, width);
+      }
     }
   }
 }
