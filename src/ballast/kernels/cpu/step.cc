@@ -114,10 +114,10 @@ bool descend_and_average(const host::StepVectors& v, double rate, double share,
   });
 }
 
-bool correct(const host::CorrectionSpans& v, double keep, std::size_t threads) {
-  return holds_for_blocks(v.next.size(), threads, [&](std::size_t begin, std::size_t count) {
-    const CorrectionRange range{&v.gradient[begin], &v.before[begin], &v.reference[begin],
-                                &v.next[begin], count};
+bool correct(const host::CorrectionSpans& spans, double keep, std::size_t threads) {
+  return holds_for_blocks(spans.next.size(), threads, [&](std::size_t begin, std::size_t count) {
+    const CorrectionRange range{&spans.gradient[begin], &spans.before[begin],
+                                &spans.reference[begin], &spans.next[begin], count};
     return correct_range(range, keep);
   });
 }

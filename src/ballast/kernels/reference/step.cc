@@ -36,12 +36,12 @@ bool descend_and_average(const host::StepVectors& v, double rate, double share) 
   return moved && averaged;
 }
 
-bool correct(const host::CorrectionSpans& v, double keep) {
-  for (std::size_t j = 0; j < v.next.size(); ++j) {
-    const double difference = static_cast<double>(v.before[j]) - v.reference[j];
-    v.next[j] = static_cast<float>(v.gradient[j] + keep * difference);
+bool correct(const host::CorrectionSpans& spans, double keep) {
+  for (std::size_t j = 0; j < spans.next.size(); ++j) {
+    const double difference = static_cast<double>(spans.before[j]) - spans.reference[j];
+    spans.next[j] = static_cast<float>(spans.gradient[j] + keep * difference);
   }
-  return all_finite(v.next);
+  return all_finite(spans.next);
 }
 
 }  // namespace ballast::kernels::reference
