@@ -316,10 +316,17 @@ def raise_error():
     raise RuntimeError("no more")
 
 
+def press_control_c():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background
+    try:
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("optimizer", ["mu2", "sgd"])
 @pytest.mark.parametrize(
-    "stop, error",
-    [(raise_error, RuntimeError), (lambda: signal.raise_signal(signal.SIGINT), KeyboardInterrupt)],
+    "stop, error", [(raise_error, RuntimeError), (press_control_c, KeyboardInterrupt)]
 )
 def test_a_run_that_stops_while_an_update_is_delivered_leaves_nothing(
     watched, stop, error, optimizer
