@@ -16,11 +16,24 @@ struct MedianArrays {
   std::uint32_t* at_weights;  // null while the weights are packed
   std::uint32_t* intervals;
 
+  bool is_packed() const { return at_weights == nullptr; }
+  std::uint32_t unknown() const {
+    return is_packed() ? host::MedianState::kUnknownPacked : host::MedianState::kUnknown;
+  }
+
   MedianArrays from(std::size_t position) const {
     if (weights == nullptr) return {median + position, nullptr, nullptr, nullptr};
     return {median + position, weights + position,
             at_weights == nullptr ? nullptr : at_weights + position, intervals + position};
   }
+};
+
+// The row that changed.
+struct ChangedRow {
+  const float* old_values;
+  const float* new_values;
+  std::int32_t old_weight;
+  std::int32_t new_weight;
 };
 
 inline MedianArrays median_arrays(std::span<float> median, host::MedianState* state) {

@@ -8,25 +8,30 @@
 #endif
 
 #include "ballast/kernels/cpu/columns/column_ranks-inl.h"
+#include "ballast/kernels/cpu/median_columns-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
 
-// The median is where the weight in order reaches the lower goal, or, of an even total, the mean of
-// that and where it reaches the upper one, which is one more.
-struct MedianPlan {
-  SortPlan sort;
-  RankGoal lower, upper;
-};
-
 // The medians of kTogether vectors of columns that lie at `at` among the sorted ones. Only where
 // the weight in order is half of an even total exactly are there two middle rows.
-template <bool kIsEven, typename RowWeights>
+template <bool kIsEven, bool kRemembers, typename RowWeights>
 HWY_INLINE void store_medians(const Columns<Narrow>& columns, const MedianPlan& plan,
                               const RowWeights& weights, const TaggedColumns& sorted,
-                              std::size_t at, float* HWY_RESTRICT out) {
+                              std::size_t at, const MedianArrays& out) {
   const Narrow::DW dw;
-  auto lower = find_quantiles(columns, sorted, at, plan.sort, plan.lower, weights);
+  auto lower = find_quantiles<kRemembers>(columns, sorted, at, plan.sort, plan.lower, weights);
+  if constexpr (kRemembers) {
+    for (std::size_t v = 0; v < kTogether; ++v) {
+      ColumnState state{hn::Sub(lower.through[v], lower.at[v]), lower.at[v], lower.lower[v],
+                        lower.upper[v]};
+      if constexpr (kIsEven) {
+        const auto is_tie = hn::Eq(lower.through[v], hn::Set(dw, plan.lower.weight));
+        state = unknown_where(is_tie, state, out);
+      }
+      store_state(state, kLanes, out.from(at + v * kLanes));
+    }
+  }
   if constexpr (kIsEven) {
     auto is_exact = hn::MaskFromVec(hn::Zero(dw));
     for (const auto through : lower.through) {
@@ -40,51 +45,93 @@ HWY_INLINE void store_medians(const Columns<Narrow>& columns, const MedianPlan& 
     }
   }
   for (std::size_t v = 0; v < kTogether; ++v) {
-    Narrow::store(hn::Add(lower.values[v], hn::Zero(Narrow::D())), out + at + v * kLanes);
+    Narrow::store(hn::Add(lower.values[v], hn::Zero(Narrow::D())), out.median + at + v * kLanes);
   }
 }
 
 // Writes the medians of kCopiedColumns columns. What lies between stays in the first-level cache.
-template <bool kIsEven, typename RowWeights>
+template <bool kIsEven, bool kRemembers, typename RowWeights>
 HWY_INLINE void sort_for_medians(const Columns<Narrow>& columns, const MedianPlan& plan,
                                  const RowWeights& weights, TaggedColumns& sorted,
-                                 float* HWY_RESTRICT out) {
+                                 const MedianArrays& out) {
   sort_columns(columns, plan.sort, plan.lower.first_rank, plan.upper.last_rank, sorted);
   for (std::size_t at = 0; at < kCopiedColumns; at += kTogether * kLanes) {
-    store_medians<kIsEven>(columns, plan, weights, sorted, at, out);
+    store_medians<kIsEven, kRemembers>(columns, plan, weights, sorted, at, out);
   }
 }
 
-template <bool kIsEven, typename RowWeights>
+// Memory for the medians of kCopiedColumns columns.
+struct SomeMedians {
+  float median[kCopiedColumns];
+  std::uint32_t weights[kCopiedColumns], at_weights[kCopiedColumns], intervals[kCopiedColumns];
+
+  // In the form of those that they will be copied to.
+  MedianArrays arrays_like(const MedianArrays& others) {
+    if (others.weights == nullptr) return {median, nullptr, nullptr, nullptr};
+    return {median, weights, others.at_weights == nullptr ? nullptr : at_weights, intervals};
+  }
+};
+
+// Copies one column's median and what is remembered of it.
+HWY_INLINE void copy_median(const MedianArrays& from, const MedianArrays& to) {
+  *to.median = *from.median;
+  if (to.weights == nullptr) return;
+  *to.weights = *from.weights;
+  *to.intervals = *from.intervals;
+  if (to.at_weights != nullptr) *to.at_weights = *from.at_weights;
+}
+
+template <bool kIsEven, bool kRemembers, typename RowWeights>
 HWY_NOINLINE void medians_with(const ColumnJob& job, const MedianPlan& plan,
                                const RowWeights& weights, std::size_t begin, std::size_t end,
-                               const ColumnScratch& scratch, float* HWY_RESTRICT out) {
-  TaggedColumns sorted;
+                               const ColumnScratch& scratch, const MedianArrays& arrays) {
+  TaggedColumns sorted(job.narrow_weights.size());
   Columns<Narrow> columns = columns_of<Narrow>(job, begin);
   for (; columns.offset + kCopiedColumns <= end; columns.offset += kCopiedColumns) {
-    sort_for_medians<kIsEven>(columns, plan, weights, sorted, out + columns.offset);
+    sort_for_medians<kIsEven, kRemembers>(columns, plan, weights, sorted,
+                                          arrays.from(columns.offset));
   }
   if (columns.offset == end) return;
-  float last[kCopiedColumns];
+  SomeMedians last;
+  const MedianArrays found = last.arrays_like(arrays);
   const std::size_t width = end - columns.offset;
-  sort_for_medians<kIsEven>(copy_columns(columns, width, scratch), plan, weights, sorted, last);
-  std::copy_n(last, width, out + columns.offset);
+  sort_for_medians<kIsEven, kRemembers>(copy_columns(columns, width, scratch), plan, weights,
+                                        sorted, found);
+  for (std::size_t k = 0; k < width; ++k) {
+    copy_median(found.from(k), arrays.from(columns.offset + k));
+  }
 }
 
-// The medians of the columns in [begin, end). Requires: narrow weights that can_sort().
-inline void medians_by_sorting(const ColumnJob& job, std::size_t begin, std::size_t end,
-                               const ColumnScratch& scratch, float* out) {
-  const auto weights = job.narrow_weights;
-  MedianPlan plan{make_sort_plan(weights), make_rank_goal(weights, (job.total + 1) / 2),
-                  make_rank_goal(weights, job.total / 2 + 1)};
-  plan.sort.is_far = is_far(job);
-  with_row_weights(plan.sort, weights.size(), [&](const auto& row_weights) HWY_ATTR {
-    if (job.total % 2 == 0) {
-      medians_with<true>(job, plan, row_weights, begin, end, scratch, out);
+// Calls use(is_even, remembers, weights), the first two of which are constants, as it asks for.
+template <typename Use>
+HWY_INLINE void with_median_kind(const MedianPlan& plan, std::size_t rows, bool remembers,
+                                 const Use& use) {
+  with_row_weights(plan.sort, rows, [&](const auto& weights) HWY_ATTR {
+    const auto with_parity = [&](auto is_even) HWY_ATTR {
+      if (remembers) {
+        use(is_even, std::true_type(), weights);
+      } else {
+        use(is_even, std::false_type(), weights);
+      }
+    };
+    if (plan.is_even()) {
+      with_parity(std::true_type());
     } else {
-      medians_with<false>(job, plan, row_weights, begin, end, scratch, out);
+      with_parity(std::false_type());
     }
   });
+}
+
+// The medians of the columns in [begin, end), and what is remembered of them. Requires: narrow
+// weights that can_sort(), and their plan.
+inline void medians_by_sorting(const ColumnJob& job, const MedianPlan& plan, std::size_t begin,
+                               std::size_t end, const ColumnScratch& scratch,
+                               const MedianArrays& arrays) {
+  with_median_kind(plan, job.narrow_weights.size(), arrays.weights != nullptr,
+                   [&](auto is_even, auto remembers, const auto& weights) HWY_ATTR {
+                     medians_with<is_even.value, remembers.value>(job, plan, weights, begin, end,
+                                                                  scratch, arrays);
+                   });
 }
 
 }  // namespace ballast::kernels::cpu::HWY_NAMESPACE

@@ -10,7 +10,7 @@
 #define HWY_TARGET_INCLUDE "ballast/kernels/cpu/median_refine.cc"
 #include <hwy/foreach_target.h>
 //
-#include "ballast/kernels/cpu/median_columns-inl.h"
+#include "ballast/kernels/cpu/median_by_sorting-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ballast::kernels::cpu::HWY_NAMESPACE {
@@ -43,18 +43,18 @@ void refine_range_of(const ColumnJob& job, std::size_t begin, std::size_t end,
                              HWY_ATTR { refine_vector(job, rest, width, arrays.from(position)); });
 }
 
-void refine_range(const ColumnJob& job, std::size_t begin, std::size_t end,
+void refine_range(const ColumnJob& job, const MedianPlan* plan, std::size_t begin, std::size_t end,
                   const ColumnScratch& scratch, const MedianArrays& arrays) {
-  if (job.is_narrow) {
+  if (plan != nullptr) {
+    medians_by_sorting(job, *plan, begin, end, scratch, arrays);
+  } else if (job.is_narrow) {
     refine_range_of<Narrow>(job, begin, end, scratch, arrays);
   } else {
     refine_range_of<Wide>(job, begin, end, scratch, arrays);
   }
 }
 
-// Up to how many rows sorting takes less time than a search from the last median, in which much has
-// moved. A search takes time in proportion to the rows, sorting more than that.
-std::size_t sorted_rows_max() { return HWY_TARGET <= HWY_AVX3 ? kSortRowsMax : 20; }
+std::size_t sorted_rows_max_here() { return HWY_TARGET <= HWY_AVX3 ? kSortRowsMax : 20; }
 
 }  // namespace ballast::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -63,23 +63,22 @@ HWY_AFTER_NAMESPACE();
 namespace ballast::kernels::cpu {
 
 HWY_EXPORT(refine_range);
-HWY_EXPORT(sorted_rows_max);
+HWY_EXPORT(sorted_rows_max_here);
+
+std::size_t sorted_rows_max() { return HWY_DYNAMIC_DISPATCH(sorted_rows_max_here)(); }
 
 void refine_median(RowsView rows, const Weights& weights, std::span<float> median,
                    host::MedianState* state, std::size_t threads) {
   const auto kernel = HWY_DYNAMIC_DISPATCH(refine_range);
   if (!weights.is_narrow()) state = nullptr;
-  const bool is_small = rows.row_count() <= HWY_DYNAMIC_DISPATCH(sorted_rows_max)();
-  if (state == nullptr && is_small && weights.is_narrow() && can_sort(weights.units())) {
-    return weighted_median(rows, weights, median, threads);
-  }
   if (state != nullptr) state->reset(rows.dim(), weights.total());
   const MedianArrays arrays = median_arrays(median, state);
   const Blocks blocks(rows.dim());
   with_column_job(rows, weights, [&](const ColumnJob& job) {
+    const auto plan = rows.row_count() <= sorted_rows_max() ? median_plan(job) : std::nullopt;
     parallel_for(threads, blocks.count(), [&](std::size_t block) {
       const ColumnScratch scratch = column_scratch(rows.row_count());
-      kernel(job, blocks.begin(block), blocks.end(block), scratch, arrays);
+      kernel(job, plan ? &*plan : nullptr, blocks.begin(block), blocks.end(block), scratch, arrays);
     });
   });
 }

@@ -192,7 +192,7 @@ void trimmed_means_by_sorting(const ColumnJob& job, const TrimPlan& plan, std::s
   const CutGoals goals{make_sort_plan(weights), make_rank_goal(weights, plan.low_target),
                        make_rank_goal(weights, plan.high_target)};
   CutColumns cut{};
-  TaggedColumns sorted;
+  TaggedColumns sorted(weights.size());
   with_row_weights(goals.sort, weights.size(), [&](const auto& row_weights) HWY_ATTR {
     store_means_of(job, plan, begin, end, scratch, cut, out,
                    [&](const Columns<Narrow>& columns, std::size_t width) HWY_ATTR {

@@ -4,6 +4,7 @@
 #include "ballast/base/parallel.h"
 #include "ballast/kernels/blocks.h"
 #include "ballast/kernels/cpu/columns/column_job.h"
+#include "ballast/kernels/cpu/columns/sort_plan.h"
 #include "ballast/kernels/cpu/primitives.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -54,10 +55,10 @@ void medians_by_search(const ColumnJob& job, std::size_t begin, std::size_t end,
           HWY_ATTR { medians_of_group(columns, job.total, width, ahead, out + position); });
 }
 
-void median_range(const ColumnJob& job, std::size_t begin, std::size_t end,
-                  const ColumnScratch& scratch, float* out) {
-  if (can_sort(job.narrow_weights)) return medians_by_sorting(job, begin, end, scratch, out);
-  medians_by_search(job, begin, end, scratch, out);
+void median_range(const ColumnJob& job, const MedianPlan* plan, std::size_t begin, std::size_t end,
+                  const ColumnScratch& scratch, const MedianArrays& arrays) {
+  if (plan != nullptr) return medians_by_sorting(job, *plan, begin, end, scratch, arrays);
+  medians_by_search(job, begin, end, scratch, arrays.median);
 }
 
 }  // namespace ballast::kernels::cpu::HWY_NAMESPACE
@@ -93,10 +94,12 @@ void weighted_median(RowsView rows, const Weights& weights, std::span<float> out
   }
   const Blocks blocks(rows.dim());
   const auto kernel = HWY_DYNAMIC_DISPATCH(median_range);
+  const MedianArrays arrays = median_arrays(out, nullptr);
   with_column_job(rows, weights, [&](const ColumnJob& job) {
+    const auto plan = median_plan(job);
     parallel_for(threads, blocks.count(), [&](std::size_t block) {
       const ColumnScratch scratch = column_scratch(rows.row_count());
-      kernel(job, blocks.begin(block), blocks.end(block), scratch, out.data());
+      kernel(job, plan ? &*plan : nullptr, blocks.begin(block), blocks.end(block), scratch, arrays);
     });
   });
 }

@@ -5,9 +5,8 @@
 namespace ballast::kernels::host {
 namespace {
 
-// If more than this share of the columns had to be read, a plain search would have been as cheap:
-// they are spread over more than half of the cache lines.
-constexpr double kReadShareMax = 0.05;
+// How much may be lost again of what was gained, as the share of columns that are looked at.
+constexpr double kGainMax = 0.3;
 constexpr unsigned kSearchesBetweenMin = 8;
 constexpr unsigned kSearchesBetweenMax = 256;
 
@@ -25,6 +24,16 @@ bool MedianFollower::follows(const Weights& weights, const RowChanges& changes) 
   return true;
 }
 
+// A heavy row moves more medians than others, so one update alone does not decide.
+void MedianFollower::note_gain(double gain) noexcept {
+  gain_ = std::min(gain_ + gain, kGainMax);
+  has_state_ = gain_ >= 0.0;
+  if (has_state_ && gain >= 0.0) searches_between_ = kSearchesBetweenMin;
+  if (has_state_) return;
+  searches_between_ = std::min(2 * searches_between_, kSearchesBetweenMax);
+  searches_left_ = searches_between_;
+}
+
 void MedianFollower::search(RowsView rows, const Weights& weights, const Primitives& primitives) {
   const bool remembers = searches_left_ == 0 && weights.is_narrow();
   if (!remembers && searches_left_ > 0) --searches_left_;
@@ -35,6 +44,7 @@ void MedianFollower::search(RowsView rows, const Weights& weights, const Primiti
   }
   primitives.refine_median(rows, weights, median_.values(), remembers ? &state_ : nullptr);
   has_state_ = remembers;
+  gain_ = 0.0;
 }
 
 const HostVector& MedianFollower::update(RowsView rows, const Weights& weights,
@@ -45,12 +55,7 @@ const HostVector& MedianFollower::update(RowsView rows, const Weights& weights,
   if (follows(weights, changes)) {
     const std::size_t row = *changes.single();
     const RowChange change{row, old_values, static_cast<std::uint32_t>(weights_.units()[row])};
-    const double read = primitives.update_median(rows, weights, change, median_.values(), state_);
-    const bool pays = read <= kReadShareMax;
-    searches_between_ =
-        pays ? kSearchesBetweenMin : std::min(2 * searches_between_, kSearchesBetweenMax);
-    searches_left_ = pays ? 0 : searches_between_;
-    has_state_ = pays;
+    note_gain(primitives.update_median(rows, weights, change, median_.values(), state_));
   } else {
     has_state_ = false;
     search(rows, weights, primitives);

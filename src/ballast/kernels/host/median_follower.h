@@ -1,11 +1,11 @@
 #pragma once
 // Private to kernels/: keeps the coordinate-wise weighted median of a table up to date while its
 // rows are replaced one at a time. Always exact; what varies is how it gets there:
-// - from what it remembers of each column, when exactly one row and its weight changed and the rows
-//   have settled, so that few medians move (much less than one read of the table);
-// - else by a search from the old median (one read of the table).
-// Remembering costs memory traffic and pays only in the first case, so while it does not pay it is
-// tried again ever more rarely.
+// - from what it remembers of each column, when exactly one row and its weight changed and few of
+//   the medians moved (while the rows settle, much less than one read of the table);
+// - else by a search, or from nothing (one read of the table or more).
+// Remembering takes time and pays only in the first case, so while it does not pay it is tried
+// again ever more rarely.
 
 #include <optional>
 #include <span>
@@ -50,11 +50,13 @@ class MedianFollower {
  private:
   bool follows(const Weights& weights, const RowChanges& changes) const noexcept;
   void search(RowsView rows, const Weights& weights, const Primitives& primitives);
+  void note_gain(double gain) noexcept;
 
   HostVector median_{0};
   MedianState state_;
   Weights weights_;  // of the last call
   bool has_state_ = false;
+  double gain_ = 0.0;           // by following, over searching
   unsigned searches_left_ = 0;  // before remembering is tried again
   unsigned searches_between_ = 8;
 };

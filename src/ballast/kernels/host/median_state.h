@@ -5,29 +5,48 @@
 
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "ballast/base/aligned.h"
 
 namespace ballast::kernels::host {
 
-// Whole numbers in the order of the floats, zeros of either sign alike. The map of the bits is its
-// own inverse.
-constexpr std::int32_t ordered_key(float value) noexcept {
-  const auto bits = std::bit_cast<std::int32_t>(value + 0.0f);
-  return bits ^ ((bits >> 31) & 0x7FFFFFFF);
+// The nearest value with nothing in the lower 16 bits that is not below, or not above. Truncation
+// goes towards zero.
+constexpr float rounded_up(float value) noexcept {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t away = (bits >> 31) == 0 ? 0xFFFF : 0;
+  return std::bit_cast<float>((bits + away) & 0xFFFF0000);
 }
+constexpr float rounded_down(float value) noexcept { return -rounded_up(-value); }
 
 // For coordinate j, with v = median[j] (kept by the owner):
 // 1. below(j) is the weight of the rows with a value < v; at(j) that of the rows with a value == v;
-// 2. at(j) == 0 means "nothing is known, look at the column";
-// 3. no row has a key in the open intervals (lower_key(j), key of v) and (key of v, upper_key(j)).
+// 2. at(j) == 0 means "nothing is known, look at the column"; below(j) is then more than any total,
+//    and no value lies between lower(j) and upper(j), so that no change of a row looks as if that
+//    had changed;
+// 3. no row has a value in the open intervals (lower(j), v) and (v, upper(j)).
 //
-// Weights take 16 bits each while the total is below 2^16, else 32. Keys keep their upper 16 bits,
-// rounded towards v, which only makes the empty intervals a little smaller.
+// Weights take 16 bits each while the total is below 2^16, else 32. The ends of the intervals keep
+// their upper 16 bits, rounded towards v, which only makes the empty intervals a little smaller.
 class MedianState {
  public:
   static constexpr std::uint64_t kPackedTotalEnd = 1 << 16;
+  // The weight below where nothing is known.
+  static constexpr std::uint32_t kUnknownPacked = 0xFFFF, kUnknown = 0x7FFFFFFF;
+
+  // What is kept of both ends of the intervals. Ends that were kept before stay as they are.
+  static constexpr std::uint32_t interval_of(float lower, float upper) noexcept {
+    return std::bit_cast<std::uint32_t>(rounded_up(lower)) >> 16 |
+           std::bit_cast<std::uint32_t>(rounded_down(upper));
+  }
+  static constexpr float lower_of(std::uint32_t interval) noexcept {
+    return std::bit_cast<float>(interval << 16);
+  }
+  static constexpr float upper_of(std::uint32_t interval) noexcept {
+    return std::bit_cast<float>(interval & 0xFFFF0000);
+  }
 
   // Forgets everything and makes room for dim coordinates and weights of this total.
   void reset(std::size_t dim, std::uint64_t total) {
@@ -44,25 +63,25 @@ class MedianState {
   std::uint32_t at(std::size_t j) const noexcept {
     return is_packed_ ? weights[j] >> 16 : at_weights[j];
   }
-  std::int32_t lower_key(std::size_t j) const noexcept {
-    return static_cast<std::int32_t>(intervals[j] << 16);
-  }
-  std::int32_t upper_key(std::size_t j) const noexcept {
-    return static_cast<std::int32_t>(intervals[j] & 0xFFFF0000);
-  }
+  float lower(std::size_t j) const noexcept { return lower_of(intervals[j]); }
+  float upper(std::size_t j) const noexcept { return upper_of(intervals[j]); }
 
   void set(std::size_t j, std::uint32_t below, std::uint32_t at, float lower,
            float upper) noexcept {
     weights[j] = is_packed_ ? below | at << 16 : below;
     if (!is_packed_) at_weights[j] = at;
-    const auto rounded_up = static_cast<std::uint32_t>(ordered_key(lower) + 0xFFFF);
-    intervals[j] = rounded_up >> 16 | (static_cast<std::uint32_t>(ordered_key(upper)) & 0xFFFF0000);
+    intervals[j] = interval_of(lower, upper);
+  }
+
+  void set_unknown(std::size_t j) noexcept {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    set(j, is_packed_ ? kUnknownPacked : kUnknown, 0, kInfinity, -kInfinity);
   }
 
   // For the kernels.
   AlignedVector<std::uint32_t> weights;     // packed: at << 16 | below; else below
   AlignedVector<std::uint32_t> at_weights;  // packed: empty
-  AlignedVector<std::uint32_t> intervals;   // upper 16 bits of upper_key, then those of lower_key
+  AlignedVector<std::uint32_t> intervals;   // upper 16 bits of upper(), then those of lower()
 
  private:
   bool is_packed_ = true;

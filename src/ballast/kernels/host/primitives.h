@@ -64,7 +64,8 @@ class Primitives {
 
   // The same result after one row changed, from `median` and `state` as the last refine_median or
   // update_median left them. Requires: narrow weights, state.is_packed() as the total asks for.
-  // Returns the share of coordinates for which the other rows had to be read.
+  // Returns how much smaller the share of coordinates was for which the other rows had to be read
+  // than that at which refine_median would have been as fast.
   virtual double update_median(RowsView rows, const Weights& weights, const RowChange& change,
                                std::span<float> median, MedianState& state) const = 0;
 

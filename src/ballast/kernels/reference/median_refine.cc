@@ -19,8 +19,8 @@ void describe_column(RowsView rows, const Weights& weights, std::size_t j, float
   }
   // A median between two values cannot be followed by counting: it counts as unknown.
   const bool is_between = 2 * below == weights.total() || 2 * (below + at) == weights.total();
-  state.set(j, static_cast<std::uint32_t>(below), is_between ? 0 : static_cast<std::uint32_t>(at),
-            lower, upper);
+  if (is_between) return state.set_unknown(j);
+  state.set(j, static_cast<std::uint32_t>(below), static_cast<std::uint32_t>(at), lower, upper);
 }
 
 }  // namespace

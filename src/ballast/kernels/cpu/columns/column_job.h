@@ -2,10 +2,12 @@
 // What the column kernels (weighted median, trimmed mean) are given, and the memory they work in.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "ballast/base/aligned.h"
+#include "ballast/kernels/cpu/columns/sort_plan.h"
 #include "ballast/kernels/rows.h"
 #include "ballast/kernels/weights.h"
 
@@ -21,9 +23,19 @@ struct ColumnJob {
 };
 
 // Whether the table is likely to be larger than what the last-level cache holds of it.
-inline bool is_far(const ColumnJob& job) {
+inline bool is_far(RowsView rows) {
   constexpr std::size_t kNearValues = std::size_t{1} << 22;
-  return job.rows.row_count() * job.rows.dim() > kNearValues;
+  return rows.row_count() * rows.dim() > kNearValues;
+}
+
+// Up to how many rows sorting takes less time than a search from the last median, in which much has
+// moved. A search takes time in proportion to the rows, sorting more than that.
+std::size_t sorted_rows_max();
+
+// How the columns are sorted for their medians, if that can be done.
+inline std::optional<MedianPlan> median_plan(const ColumnJob& job) {
+  if (!job.is_narrow || !can_sort(job.narrow_weights)) return std::nullopt;
+  return make_median_plan(job.narrow_weights, is_far(job.rows));
 }
 
 // Columns that are worked on at a time where a kernel passes over them often.
@@ -40,9 +52,12 @@ constexpr std::size_t columns_to_fetch(std::size_t rows) {
   return rows <= 1024 ? kCopiedColumns : columns_to_copy(rows);
 }
 
+// What is written vector by vector may end so many columns further.
+constexpr std::size_t kColumnsBeyond = 16;
+
 // Memory of one thread while it works on one block of columns.
 struct ColumnScratch {
-  float* copies;              // kCopiedColumns of each row, on a cache line
+  float* copies;              // kCopiedColumns and kColumnsBeyond of each row, on a cache line
   const float** copied_rows;  // pointers into it
 };
 
@@ -69,7 +84,7 @@ void with_column_job(RowsView rows, const Weights& weights, const Use& use) {
 inline ColumnScratch column_scratch(std::size_t row_count) {
   static thread_local AlignedVector<float> copies;
   static thread_local std::vector<const float*> copied_rows;
-  copies.resize(row_count * kCopiedColumns);
+  copies.resize(row_count * (kCopiedColumns + kColumnsBeyond));
   copied_rows.resize(row_count);
   return {copies.data(), copied_rows.data()};
 }

@@ -80,10 +80,12 @@ struct WeightTables {
 // its own results only.
 constexpr std::size_t kTogether = 4;
 
-// Where the weight in order reaches a goal: the tags there, the weight up to and with them, and
-// whether a tag on either side differs by its code alone.
+// Where the weight in order reaches a goal: the tags there and on either side, the weight up to and
+// with them, and whether a tag on either side differs by its code alone.
 struct Ranks {
+  Tags before[kTogether];
   Tags tags[kTogether];
+  Tags after[kTogether];
   Tags through[kTogether];
   TagMask are_open[kTogether];
 };
@@ -105,7 +107,7 @@ HWY_INLINE void find_some_ranks(const TaggedColumns& sorted, std::size_t at, con
   const auto tags_at = [&](std::size_t rank_and_one, std::size_t v) HWY_ATTR {
     return hn::Load(du, sorted.ranks[rank_and_one] + at + v * kLanes);
   };
-  Tags sums[kTogether], before[kTogether], after[kTogether];
+  Tags sums[kTogether];
   for (std::size_t v = kFirst; v < kEnd; ++v) sums[v] = hn::Zero(du);
   for (std::size_t rank = 0; rank < goal.first_rank; ++rank) {
     for (std::size_t v = kFirst; v < kEnd; ++v) {
@@ -113,9 +115,9 @@ HWY_INLINE void find_some_ranks(const TaggedColumns& sorted, std::size_t at, con
     }
   }
   for (std::size_t v = kFirst; v < kEnd; ++v) {
-    before[v] = tags_at(goal.first_rank, v);
+    found.before[v] = tags_at(goal.first_rank, v);
     found.tags[v] = tags_at(goal.first_rank + 1, v);
-    after[v] = tags_at(goal.first_rank + 2, v);
+    found.after[v] = tags_at(goal.first_rank + 2, v);
     sums[v] = hn::Add(sums[v], row_weights.at(found.tags[v]));
     found.through[v] = sums[v];
   }
@@ -125,17 +127,17 @@ HWY_INLINE void find_some_ranks(const TaggedColumns& sorted, std::size_t at, con
       const auto is_short = hn::Lt(hn::BitCast(dw, sums[v]), target);
       const auto next = tags_at(rank + 2, v);
       sums[v] = hn::Add(sums[v], row_weights.at(next));
-      before[v] = choose(is_short, tags_at(rank + 1, v), before[v]);
+      found.before[v] = choose(is_short, tags_at(rank + 1, v), found.before[v]);
       found.tags[v] = choose(is_short, next, found.tags[v]);
-      after[v] = choose(is_short, tags_at(rank + 3, v), after[v]);
+      found.after[v] = choose(is_short, tags_at(rank + 3, v), found.after[v]);
       found.through[v] = choose(is_short, sums[v], found.through[v]);
     }
   }
   const auto mask = hn::Set(du, code_mask);
   for (std::size_t v = kFirst; v < kEnd; ++v) {
     const auto tags = hn::AndNot(mask, found.tags[v]);
-    found.are_open[v] =
-        hn::Or(hn::Eq(tags, hn::AndNot(mask, before[v])), hn::Eq(tags, hn::AndNot(mask, after[v])));
+    found.are_open[v] = hn::Or(hn::Eq(tags, hn::AndNot(mask, found.before[v])),
+                               hn::Eq(tags, hn::AndNot(mask, found.after[v])));
   }
 }
 
@@ -178,10 +180,14 @@ HWY_INLINE void load_values(const Columns<Narrow>& columns, std::size_t at, std:
   }
 }
 
-// A weighted quantile of each column: a value, and the weight of the rows up to it.
+// A weighted quantile of each column: a value, and the weight of the rows up to it. Where
+// neighbours are asked for, also the weight of the rows at it, and values between which there is no
+// other row.
 struct Quantiles {
   Values<Narrow> values[kTogether];
   Sums<Narrow> through[kTogether];
+  Sums<Narrow> at[kTogether];
+  Values<Narrow> lower[kTogether], upper[kTogether];
 };
 
 // By search from a value near it.
@@ -194,7 +200,7 @@ inline HWY_NOINLINE Count<Narrow> quantile_near(Columns<Narrow> columns, std::si
 
 // The smallest value up to which the rows weigh the goal or more, in kTogether vectors of columns
 // that lie at `at` among the sorted ones.
-template <typename RowWeights>
+template <bool kNeighbours = false, typename RowWeights>
 HWY_INLINE Quantiles find_quantiles(const Columns<Narrow>& columns, const TaggedColumns& sorted,
                                     std::size_t at, const SortPlan& plan, const RankGoal& goal,
                                     const RowWeights& row_weights) {
@@ -204,11 +210,25 @@ HWY_INLINE Quantiles find_quantiles(const Columns<Narrow>& columns, const Tagged
   load_values(columns, at, plan.code_mask, ranks, found.values);
   for (std::size_t v = 0; v < kTogether; ++v) {
     found.through[v] = hn::BitCast(dw, ranks.through[v]);
+    if constexpr (kNeighbours) {
+      const auto mask = hn::Set(TagLanes(), plan.code_mask);
+      found.at[v] = hn::BitCast(dw, row_weights.at(ranks.tags[v]));
+      found.lower[v] = value_at_most(ranks.before[v], mask);
+      found.upper[v] = value_at_least(ranks.after[v], mask);
+      // Zeros of either sign are one value, with tags of their own.
+      const auto is_zero = hn::Eq(found.values[v], hn::Zero(Narrow::D()));
+      ranks.are_open[v] = hn::Or(ranks.are_open[v], hn::RebindMask(TagLanes(), is_zero));
+    }
     if (hn::AllFalse(TagLanes(), ranks.are_open[v])) continue;
     const auto count =
         quantile_near(columns, at + v * kLanes, found.values[v], plan.total, goal.weight);
     found.values[v] = count.pivot;
     found.through[v] = hn::Sub(broadcast<Narrow>(plan.total), count.above);
+    if constexpr (kNeighbours) {
+      found.at[v] = hn::Sub(found.through[v], count.below);
+      found.lower[v] = count.lower;
+      found.upper[v] = count.upper;
+    }
   }
   return found;
 }

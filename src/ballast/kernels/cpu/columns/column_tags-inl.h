@@ -28,9 +28,11 @@ struct TaggedColumns {
   static constexpr std::uint32_t kLowest = 0, kHighest = ~0u;
   alignas(64) std::uint32_t ranks[2 * kHalf + 2][kCopiedColumns];
 
-  TaggedColumns() {
+  // For columns of so many rows. Of more than kHalf, sort_columns() itself fills the places that no
+  // row takes.
+  explicit TaggedColumns(std::size_t rows) {
     std::fill_n(ranks[0], kCopiedColumns, kLowest);
-    std::fill_n(ranks[1], (2 * kHalf + 1) * kCopiedColumns, kHighest);
+    std::fill_n(ranks[rows + 1], kCopiedColumns, kHighest);
   }
 };
 
@@ -53,17 +55,39 @@ HWY_INLINE Tags tags_of(Values<Narrow> values, Tags code_mask, Tags codes) {
 #endif
 }
 
+// Tags as signed numbers, without the codes.
+HWY_INLINE Sums<Narrow> numbers_of(Tags tags, Tags code_mask) {
+  const auto sign_bit = hn::Set(TagLanes(), SortPlan::kSignBit);
+  return hn::BitCast(Narrow::DW(), hn::Xor(hn::AndNot(code_mask, tags), sign_bit));
+}
+
 // The bits of a value with these tags, but for the lowest.
 HWY_INLINE Tags bits_of(Tags tags, Tags code_mask) {
   const TagLanes du;
-  const Narrow::DW dw;
-  const auto sign_bit = hn::Set(du, SortPlan::kSignBit);
-  const auto key = hn::BitCast(dw, hn::Xor(hn::AndNot(code_mask, tags), sign_bit));
+  const auto key = numbers_of(tags, code_mask);
 #if HWY_TARGET == HWY_AVX2
+  const auto sign_bit = hn::Set(du, SortPlan::kSignBit);
   return hn::Or(hn::BitCast(du, hn::Abs(key)), hn::And(hn::BitCast(du, key), sign_bit));
 #else
   return hn::BitCast(du, ordered_bits<Narrow>(key));
 #endif
+}
+
+// What no value with these tags exceeds, and what none falls below. Where there is no row they are
+// the infinities.
+HWY_INLINE Values<Narrow> value_at_most(Tags tags, Tags code_mask) {
+  const auto lowest = key_of<Narrow>(hn::Set(Narrow::D(), -std::numeric_limits<float>::infinity()));
+  const auto codes = hn::BitCast(Narrow::DW(), code_mask);
+  return value_of<Narrow>(hn::Max(hn::Add(numbers_of(tags, code_mask), codes), lowest));
+}
+HWY_INLINE Values<Narrow> value_at_least(Tags tags, Tags code_mask) {
+  auto least = numbers_of(tags, code_mask);
+#if HWY_TARGET == HWY_AVX2  // where the lowest bits of a negative value lead away from zero
+  const Narrow::DW dw;
+  least = hn::Sub(least, hn::Add(hn::BitCast(dw, code_mask), hn::Set(dw, 1)));
+#endif
+  const auto highest = key_of<Narrow>(hn::Set(Narrow::D(), std::numeric_limits<float>::infinity()));
+  return value_of<Narrow>(hn::Min(least, highest));
 }
 
 // Sorts kCopiedColumns columns from columns.offset on, as far as somebody asks who looks at the

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <type_traits>
 
 #include "ballast/kernels/cpu/columns/column_job.h"
@@ -170,21 +169,6 @@ HWY_INLINE Columns<Width> copy_columns(const Columns<Width>& columns, std::size_
         hn::Store(hn::LoadU(d, from + j), d, to + j);
       }
     }
-  }
-  return {scratch.copied_rows, columns.weights, columns.count, 0};
-}
-
-// Copies columns from anywhere, at most kCopiedColumns, to where their rows lie side by side; the
-// rest is zero.
-template <typename Width>
-HWY_INLINE Columns<Width> gather_columns(const Columns<Width>& columns,
-                                         std::span<const std::size_t> positions,
-                                         const ColumnScratch& scratch) {
-  for (std::size_t i = 0; i < columns.count; ++i) {
-    float* to = scratch.copies + i * kCopiedColumns;
-    scratch.copied_rows[i] = to;
-    for (std::size_t k = 0; k < positions.size(); ++k) to[k] = columns.rows[i][positions[k]];
-    std::fill(to + positions.size(), to + kCopiedColumns, 0.0f);
   }
   return {scratch.copied_rows, columns.weights, columns.count, 0};
 }

@@ -91,4 +91,22 @@ inline RankGoal make_rank_goal(std::span<const std::int32_t> weights, std::int64
   return goal;
 }
 
+// The median is where the weight in order reaches the lower goal, or, of an even total, the mean of
+// that and where it reaches the upper one, which is one more.
+struct MedianPlan {
+  SortPlan sort;
+  RankGoal lower, upper;
+
+  bool is_even() const { return sort.total % 2 == 0; }
+};
+
+// Requires: can_sort(weights), which are positive.
+inline MedianPlan make_median_plan(std::span<const std::int32_t> weights, bool is_far) {
+  MedianPlan plan{make_sort_plan(weights), {}, {}};
+  plan.sort.is_far = is_far;
+  plan.lower = make_rank_goal(weights, (plan.sort.total + 1) / 2);
+  plan.upper = make_rank_goal(weights, plan.sort.total / 2 + 1);
+  return plan;
+}
+
 }  // namespace ballast::kernels::cpu
