@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from . import _checks, _core
+from ._ctrl_c import KeptCtrlC, let_through
 from ._device import check_device, name_of
 from ._device_run import CHANGES, DeviceRun
 from ._errors import InvalidArgument, IoError, Unsupported
@@ -196,12 +197,12 @@ class Simulation:
         threads  of PyTorch's: one gradient of a small batch gains nothing by more, and with one the
                  result does not depend on the machine
 
-        Ctrl-C ends the run between two gradients; PyTorch's random numbers go on afterwards as if
-        nothing had been drawn. An exception of the model or the loss is raised here. Other threads
-        that run simulations wait for this one.
+        Ctrl-C ends the run between two gradients, pressed twice at once; PyTorch's random numbers
+        go on afterwards as if nothing had been drawn. An exception of the model or the loss is
+        raised here. Other threads that run simulations wait for this one.
         """
         told = listener(progress, self.updates)
-        with _turn:
+        with _turn, KeptCtrlC():
             return self._run(explain, told, _checks.whole(threads, "threads", 1, 1025))
 
     def _run(self, explain: bool, told: Optional[Callable[[int], None]], threads: int) -> History:
@@ -267,6 +268,7 @@ class Simulation:
 
     def _loss_of(self, indices: np.ndarray, labels: np.ndarray) -> Callable[[], Any]:
         """The loss of a batch and its gradient in the module, each time it is called."""
+        let_through()
         chosen = self._train.chosen(indices, labels if self._labels else None)
 
         def loss_of() -> Any:
@@ -297,6 +299,7 @@ class Simulation:
         loss, correct, has_classes = 0.0, 0, False
         with torch.no_grad():
             for first in range(0, self._test.size, 256):
+                let_through()
                 indices = np.arange(first, min(first + 256, self._test.size))
                 inputs, targets = self._test.batch(indices)
                 outputs = self._network.module(inputs)

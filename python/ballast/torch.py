@@ -1,13 +1,14 @@
 """For PyTorch: an optimizer whose steps are made by a server, out of many workers' updates."""
 
 import weakref
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Tuple
 
 import numpy as np
 
 from . import _checks
 from ._client import Client, Model, TlsLike
 from ._core import Worker
+from ._ctrl_c import KeptCtrlC
 from ._errors import BallastError, InvalidArgument
 from ._network import Network
 
@@ -115,7 +116,8 @@ class Optimizer:
 
         closure  computes the loss of one sample and returns it; it may call backward() itself. It
                  is called once or twice, and must take the same sample both times. Dropout draws
-                 the same mask both times, and the second time moves no running statistics.
+                 the same mask both times, and the second time moves no running statistics. Ctrl-C
+                 ends the step after it, pressed twice at once.
         """
         if not callable(closure):
             raise InvalidArgument(f"a closure computes the loss; {closure!r} cannot be called")
@@ -127,21 +129,15 @@ class Optimizer:
         assert model is not None
         if model.is_over:
             return None
-        self._closure = closure
-        self._random = self._torch.get_rng_state()
-        self._random_after = None
+        update = None
         try:
-            update, statistics, loss = self._worker.on_model(model.version, model.values)
-        finally:
-            if self._random_after is not None:
-                self._torch.set_rng_state(self._random_after)
-            self._closure = None
-            self._load()
-        try:
+            with KeptCtrlC():
+                update, statistics, loss = self._compute(closure, model)
             pushed = self._client.push(update, statistics)
         except BaseException:
-            self._model = None  # the next step joins anew
-            self._worker.start_afresh()
+            if update is not None:  # the server has not got it, or nobody knows
+                self._model = None  # the next step joins anew
+                self._worker.start_afresh()
             raise
         self._statistics = statistics
         self._model = pushed.next if not pushed.next.is_over else model._replace(is_over=True)
@@ -159,6 +155,21 @@ class Optimizer:
 
     def __exit__(self, *_: Any) -> None:
         self.leave()
+
+    def _compute(
+        self, closure: Callable[[], Any], model: Model
+    ) -> Tuple[np.ndarray, np.ndarray, float]:
+        """The update, the running statistics beside it, and the loss."""
+        self._closure = closure
+        self._random = self._torch.get_rng_state()
+        self._random_after = None
+        try:
+            return self._worker.on_model(model.version, model.values)
+        finally:
+            if self._random_after is not None:
+                self._torch.set_rng_state(self._random_after)
+            self._closure = None
+            self._load()
 
     def _judge(self, verdict: Optional[str]) -> None:
         self.verdict = verdict
