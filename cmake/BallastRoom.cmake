@@ -72,13 +72,13 @@ endfunction()
 
 # Under the thread sanitizer only what starts threads, or is called from several, is tested.
 set(BALLAST_THREADED_TESTS
-  base_test exchange_test experiment_test identity_test kernels_test learn_test network_test
-  progress_test records_test robust_test sim_test)
+  base_test emulated_kernels_test emulated_rules_test exchange_test experiment_test identity_test
+  kernels_test learn_test network_test progress_test records_test robust_test sim_test)
 
-# ballast_test(NAME SOURCES ... DEPS ... [LABEL unit]): a GoogleTest program, one ctest test per
-# TEST.
+# ballast_test(NAME SOURCES ... DEPS ... [LABEL unit] [PREFIX p]): a GoogleTest program, one ctest
+# test per TEST, whose name the prefix tells from the same one in another program.
 function(ballast_test NAME)
-  cmake_parse_arguments(TEST "" "LABEL" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(TEST "" "LABEL;PREFIX" "SOURCES;DEPS" ${ARGN})
   if(NOT TEST_LABEL)
     set(TEST_LABEL unit)
   endif()
@@ -97,7 +97,8 @@ function(ballast_test NAME)
   else()
     target_compile_options(${NAME} PRIVATE -O1)
   endif()
-  gtest_discover_tests(${NAME} PROPERTIES LABELS ${TEST_LABEL} TIMEOUT 600 DISCOVERY_TIMEOUT 60)
+  gtest_discover_tests(${NAME} TEST_PREFIX "${TEST_PREFIX}"
+    PROPERTIES LABELS ${TEST_LABEL} TIMEOUT 600 DISCOVERY_TIMEOUT 60)
 endfunction()
 
 # ballast_fuzzer(FILE DEPS ...): a libFuzzer program named after its file.

@@ -46,6 +46,7 @@ THIRD_PARTY = {
               "netdb.h", "netinet/", "poll.h", "pthread.h", "sched.h", "signal.h", "spawn.h",
               "stdlib.h", "sys/", "unistd.h"),
     "protobuf": ("google/protobuf/", "proto/"),
+    "sanitizers": ("sanitizer/",),
     "spdlog": ("spdlog/",),
     "sqlite": ("sqlite3.h",),
     "tl-expected": ("tl/",),
