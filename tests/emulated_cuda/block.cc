@@ -256,7 +256,7 @@ const std::byte* meet_lanes(const void* value, std::size_t bytes) {
   Block& b = block();
   Warp& warp = b.warps[b.current / kLanes];
   const unsigned turn = warp.meeting.turn % 2;
-  std::memcpy(warp.slots[turn][b.current % kLanes], value, bytes);
+  if (bytes > 0) std::memcpy(warp.slots[turn][b.current % kLanes], value, bytes);
   leave_word(&warp.meeting.word[turn]);
   wait(Doing::kWaitingForLanes);
   hear_word(&warp.meeting.word[turn]);

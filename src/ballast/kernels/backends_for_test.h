@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct BackendKind {
   bool is_plain;
   // The number of threads matters to some; no result depends on it. Null where there is none.
   std::function<std::unique_ptr<Backend>(std::size_t threads)> make;
+
+  friend void PrintTo(const BackendKind& kind, std::ostream* out) { *out << kind.name; }
 };
 
 inline std::vector<BackendKind> backend_kinds() {

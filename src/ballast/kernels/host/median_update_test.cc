@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <ostream>
 
 #include "ballast/kernels/cpu/target_for_test.h"
 #include "ballast/kernels/host/primitives.h"
@@ -23,6 +24,11 @@ struct Scenario {
   std::uint64_t count_min = 1;
   int steps = 60;
   std::uint64_t seeds = 3;
+
+  friend void PrintTo(const Scenario& scenario, std::ostream* out) {
+    *out << scenario.rows << " x " << scenario.dim << ", filling "
+         << static_cast<int>(scenario.filling) << (scenario.is_settled ? ", settled" : "");
+  }
 };
 
 class MedianUpdateTest : public testing::TestWithParam<Scenario> {
