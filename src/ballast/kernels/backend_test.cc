@@ -192,6 +192,7 @@ TEST_P(BackendTest, InnerProductsAgreeWithTheReference) {
     const auto table = own_rows(*backend_, rows);
     const auto row_as_centre = own_vector(*backend_, rows[m / 2]);
     std::vector<double> expected(m * m), actual(m * m), repeated(m * m), row(m);
+    const std::size_t step = m > 16 ? kSmaller : 1;
     for (const bool is_centred : {false, true}) {
       const Vector* centre = is_centred ? row_as_centre.get() : nullptr;
       plain_->inner_products(rows.view(), 0, m, is_centred ? rows[m / 2] : std::vector<float>(),
@@ -203,6 +204,7 @@ TEST_P(BackendTest, InnerProductsAgreeWithTheReference) {
           const double scale = std::sqrt(expected[i * m + i] * expected[j * m + j]);
           ASSERT_NEAR(expected[i * m + j], actual[i * m + j], 1e-13 * scale) << i << " " << j;
         }
+        if (i % step != 0) continue;
         // One row at a time gives the same bits as the whole table.
         backend_->inner_products(*table, i, i + 1, centre, row);
         ASSERT_TRUE(std::equal(row.begin(), row.end(),

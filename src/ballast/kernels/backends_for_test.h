@@ -14,6 +14,13 @@
 
 namespace ballast::kernels {
 
+// An emulated device takes some thousand times as long as a real one, so that its tests are smaller.
+#ifdef BALLAST_TEST_EMULATED
+constexpr std::size_t kSmaller = 8;
+#else
+constexpr std::size_t kSmaller = 1;
+#endif
+
 struct BackendKind {
   std::string name;
   // Whether it runs the plain loops that the others are compared with: a few sizes then show that
