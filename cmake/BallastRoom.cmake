@@ -72,7 +72,7 @@ endfunction()
 
 # Under the thread sanitizer only what starts threads, or is called from several, is tested.
 set(BALLAST_THREADED_TESTS
-  base_test emulated_kernels_test emulated_rules_test exchange_test experiment_test identity_test
+  base_test emulated_kernels_test exchange_test experiment_test identity_test
   kernels_test learn_test network_test progress_test records_test robust_test sim_test)
 
 # ballast_test(NAME SOURCES ... DEPS ... [LABEL unit] [PREFIX p]): a GoogleTest program, one ctest

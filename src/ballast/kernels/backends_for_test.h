@@ -14,7 +14,8 @@
 
 namespace ballast::kernels {
 
-// An emulated device takes some thousand times as long as a real one, so that its tests are smaller.
+// An emulated device takes some thousand times as long as a real one, so that its tests are
+// smaller.
 #ifdef BALLAST_TEST_EMULATED
 constexpr std::size_t kSmaller = 8;
 #else

@@ -80,6 +80,22 @@ TEST(WeightedMedian, IsExactAmongZerosAndTheSmallestFloats) {
   });
 }
 
+// As where gradients are zero: most columns hold nothing else, some others as small as can be.
+TEST(WeightedMedian, IsExactWhereMostRowsAreZero) {
+  expect_exact_for_all_heights([](Rng& rng) {
+    const std::uint64_t steps = rng.below(60) == 0 ? 1 + rng.below(20) : 0;
+    return rng.below(40) == 0 ? static_cast<float>(rng.normal())
+                              : neighbour(rng.below(2) == 0 ? 0u : 0x80000000u, steps);
+  });
+}
+
+TEST(WeightedMedian, IsExactWhereMostRowsAreEqual) {
+  expect_exact_for_all_heights([](Rng& rng) {
+    const std::uint32_t value = rng.below(40) == 0 ? 0xBF7FFFF0u : 0x3F7FFFF0u;
+    return neighbour(value, rng.below(30) == 0 ? rng.below(3) : 1);
+  });
+}
+
 TEST(WeightedMedian, IsExactAmongTheLargestFloats) {
   expect_exact_for_all_heights([](Rng& rng) {
     return neighbour(rng.below(2) == 0 ? 0x7F7FFFC0u : 0xFF7FFFC0u, rng.below(64));

@@ -78,7 +78,7 @@ HWY_INLINE void update_stretch(const RowFollower<kIsPacked>& follower, const Med
     }
     lanes.set(v, follower.follow(position + at));
   }
-#if HWY_TARGET == HWY_AVX2  // two vectors at a time, of which both are read
+#if HWY_TARGET <= HWY_AVX2  // two vectors at a time, of which both are read
   if (!kIsFar && lanes.count() > vectors && vectors % 2 == 0) {
     for (std::size_t v = 0; v < vectors; v += 2) {
       open.copy({lanes.bits(v), lanes.bits(v + 1)}, position + v * kLanes);
@@ -125,16 +125,6 @@ std::size_t update_range(const ColumnJob& job, const MedianPlan* plan, const Cha
   return arrays.is_packed() ? with_place(std::true_type()) : with_place(std::false_type());
 }
 
-// The share of columns of which it takes as long to find their medians anew one by one as to find
-// all anew. In memory they are spread over more than half of the lines then. In the caches, where
-// time is arithmetic, it is up to two fifths, and less of fewer rows, which are sorted faster
-// (measured in training, where ties make sorting slower than for any values).
-double searched_share_max(RowsView rows) {
-  if (is_far(rows)) return 0.05;
-  constexpr double kOfEachRow = HWY_TARGET <= HWY_AVX3 ? 1.0 / 80 : 1.0 / 40;
-  return std::min(0.4, kOfEachRow * static_cast<double>(rows.row_count()));
-}
-
 }  // namespace ballast::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -142,7 +132,19 @@ HWY_AFTER_NAMESPACE();
 namespace ballast::kernels::cpu {
 
 HWY_EXPORT(update_range);
-HWY_EXPORT(searched_share_max);
+
+namespace {
+
+// The share of columns of which it takes as long to find their medians anew one by one as to find
+// all anew. In memory they are spread over more than half of the lines then. In the caches, where
+// time is arithmetic, it is up to two fifths, and less of fewer rows, which are sorted faster
+// (measured in training).
+double searched_share_max(RowsView rows) {
+  if (is_far(rows)) return 0.05;
+  return std::min(0.4, static_cast<double>(rows.row_count()) / 40);
+}
+
+}  // namespace
 
 double update_median(RowsView rows, const Weights& weights, const host::RowChange& change,
                      std::span<float> median, host::MedianState& state, std::size_t threads) {
@@ -163,7 +165,7 @@ double update_median(RowsView rows, const Weights& weights, const host::RowChang
     });
   });
   const double share = static_cast<double>(searched) / static_cast<double>(rows.dim());
-  return HWY_DYNAMIC_DISPATCH(searched_share_max)(rows) - share;
+  return searched_share_max(rows) - share;
 }
 
 }  // namespace ballast::kernels::cpu

@@ -49,8 +49,38 @@ struct LanePair {
   }
 };
 
-// With AVX-512 it is faster to sort all columns than to close up many.
-#if HWY_TARGET == HWY_AVX2
+#if HWY_TARGET <= HWY_AVX3
+// The numbers of the lanes that both name, in order; those of the second begin at kLanes.
+HWY_INLINE Sums<Narrow> lane_numbers(const LanePair& lanes) {
+  const auto numbers = hn::Iota(Narrow::DW(), 0);
+  const auto next = hn::Add(numbers, hn::Set(Narrow::DW(), static_cast<std::int32_t>(kLanes)));
+  alignas(64) std::int32_t found[2 * kLanes] = {};
+  const auto closed_up = [](std::uint64_t bits, Sums<Narrow> from) HWY_ATTR {
+    return Sums<Narrow>{_mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), from.raw)};
+  };
+  hn::Store(closed_up(lanes.first, numbers), Narrow::DW(), found);
+  hn::StoreU(closed_up(lanes.second, next), Narrow::DW(), found + lanes.first_count());
+  return hn::Load(Narrow::DW(), found);
+}
+
+// Closes up some lanes of two vectors into one. Requires: at most kLanes of them.
+class ClosedUp {
+ public:
+  HWY_INLINE explicit ClosedUp(const LanePair& lanes) : numbers_(lane_numbers(lanes)) {}
+
+  HWY_INLINE Values<Narrow> values(const float* from) const {
+    const auto first = Narrow::load(from), second = Narrow::load(from + kLanes);
+    return Values<Narrow>{_mm512_permutex2var_ps(first.raw, numbers_.raw, second.raw)};
+  }
+  // Where they are, if the first of the two vectors is here.
+  HWY_INLINE Sums<Narrow> places(std::size_t place) const {
+    return hn::Add(numbers_, hn::Set(Narrow::DW(), static_cast<std::int32_t>(place)));
+  }
+
+ private:
+  Sums<Narrow> numbers_;
+};
+#elif HWY_TARGET == HWY_AVX2
 // The numbers of the lanes that bits name, in order, moved up by some lanes.
 HWY_INLINE Sums<Narrow> lane_numbers(std::uint64_t bits, std::size_t moved) {
   static constexpr std::array<std::uint64_t, 256> kNumbers = [] {
@@ -121,7 +151,7 @@ class OpenColumns {
     if (count_ == kCopiedColumns) close(count_);
   }
 
-#if HWY_TARGET == HWY_AVX2
+#if HWY_TARGET <= HWY_AVX2
   // Takes the columns in these lanes of the two vectors at `position`.
   HWY_INLINE void copy(const LanePair& lanes, std::size_t position) {
     if (lanes.count() > kLanes) {
@@ -141,7 +171,7 @@ class OpenColumns {
  private:
   static constexpr std::size_t kPitch = kCopiedColumns + kColumnsBeyond;
 
-#if HWY_TARGET == HWY_AVX2
+#if HWY_TARGET <= HWY_AVX2
   // At most kLanes.
   HWY_INLINE void copy_few(const LanePair& lanes, std::size_t position) {
     gather();

@@ -88,6 +88,12 @@ struct Ranks {
   Tags after[kTogether];
   Tags through[kTogether];
   TagMask are_open[kTogether];
+
+  HWY_INLINE bool some_are_open() const {
+    auto some = are_open[0];
+    for (std::size_t v = 1; v < kTogether; ++v) some = hn::Or(some, are_open[v]);
+    return !hn::AllFalse(TagLanes(), some);
+  }
 };
 
 // As floats: GCC 12 does not see that a mask made by comparing words can choose among bytes.
@@ -155,34 +161,57 @@ HWY_INLINE Ranks find_ranks(const TaggedColumns& sorted, std::size_t at, const R
   return found;
 }
 
+// The difference if it is one that tags do not tell, else zero.
+HWY_INLINE Tags lowest_alone(Tags difference, Tags mask) {
+#if HWY_TARGET == HWY_AVX2  // the lowest of either sign share tags; and signed numbers are compared
+  const Narrow::DW dw;
+  const auto magnitude = hn::And(difference, hn::Set(TagLanes(), ~SortPlan::kSignBit));
+  const auto is_beyond = hn::Gt(hn::BitCast(dw, magnitude), hn::BitCast(dw, mask));
+  return hn::BitCast(TagLanes(), hn::IfThenZeroElse(is_beyond, hn::BitCast(dw, difference)));
+#else
+  return hn::IfThenZeroElse(hn::Lt(mask, difference), difference);
+#endif
+}
+
 // The values that the tags stand for: of all rows, theirs differ from the tag's upper bits the
-// least, and in the lowest bits only. Where no row does so, the column is open too.
+// least, and in the lowest bits only. Where no row does so, the column is open too. With kTies a
+// column is open no more if all rows with its tag have the same value, as where gradients are zero.
+template <bool kTies>
 HWY_INLINE void load_values(const Columns<Narrow>& columns, std::size_t at, std::uint32_t code_mask,
                             Ranks& ranks, Values<Narrow>* values) {
   const TagLanes du;
   const auto mask = hn::Set(du, code_mask);
   Tags bits[kTogether], differences[kTogether];
+  [[maybe_unused]] Tags largest[kTogether];  // of the differences in the lowest bits
   for (std::size_t v = 0; v < kTogether; ++v) {
     bits[v] = bits_of(ranks.tags[v], mask);
     differences[v] = hn::Set(du, ~0u);
+    if constexpr (kTies) largest[v] = hn::Zero(du);
   }
   for (std::size_t i = 0; i < columns.count; ++i) {
     const float* row = columns.rows[i] + columns.offset + at;
     for (std::size_t v = 0; v < kTogether; ++v) {
-      const auto row_bits = hn::BitCast(du, Narrow::load(row + v * kLanes));
-      differences[v] = hn::Min(differences[v], hn::Xor(row_bits, bits[v]));
+      auto value = Narrow::load(row + v * kLanes);
+      // There zeros of either sign share tags, and are one value: adding zero turns -0 into +0.
+      if constexpr (kTies && HWY_TARGET == HWY_AVX2) value = hn::Add(value, hn::Zero(Narrow::D()));
+      const auto difference = hn::Xor(hn::BitCast(du, value), bits[v]);
+      differences[v] = hn::Min(differences[v], difference);
+      if constexpr (kTies) largest[v] = hn::Max(largest[v], lowest_alone(difference, mask));
     }
   }
   for (std::size_t v = 0; v < kTogether; ++v) {
+    if constexpr (kTies) {
+      ranks.are_open[v] = hn::And(ranks.are_open[v], hn::Ne(differences[v], largest[v]));
+    }
     const auto is_lost = hn::Ne(hn::AndNot(mask, differences[v]), hn::Zero(du));
     ranks.are_open[v] = hn::Or(ranks.are_open[v], is_lost);
     values[v] = hn::BitCast(Narrow::D(), hn::Xor(bits[v], differences[v]));
   }
 }
 
-// A weighted quantile of each column: a value, and the weight of the rows up to it. Where
-// neighbours are asked for, also the weight of the rows at it, and values between which there is no
-// other row.
+// A weighted quantile of each column: a value, and the weight of the rows up to it, of equal rows
+// only of so many as reach the goal. Where neighbours are asked for, it is that of all, and there
+// is also the weight of the rows at the value, and values between which there is no other row.
 struct Quantiles {
   Values<Narrow> values[kTogether];
   Sums<Narrow> through[kTogether];
@@ -207,7 +236,11 @@ HWY_INLINE Quantiles find_quantiles(const Columns<Narrow>& columns, const Tagged
   const Narrow::DW dw;
   Ranks ranks = find_ranks(sorted, at, goal, row_weights, plan.code_mask);
   Quantiles found;
-  load_values(columns, at, plan.code_mask, ranks, found.values);
+  if (!kNeighbours && ranks.some_are_open()) {
+    load_values<true>(columns, at, plan.code_mask, ranks, found.values);
+  } else {
+    load_values<false>(columns, at, plan.code_mask, ranks, found.values);
+  }
   for (std::size_t v = 0; v < kTogether; ++v) {
     found.through[v] = hn::BitCast(dw, ranks.through[v]);
     if constexpr (kNeighbours) {
