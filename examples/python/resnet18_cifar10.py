@@ -48,7 +48,7 @@ class Augmentation(nn.Module):
 
 
 class InBfloat16(nn.Module):
-    """Convolutions and the last layer in bfloat16; parameters, gradients and updates stay float32."""
+    """Layers in bfloat16; parameters, gradients and updates stay float32."""
 
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()
