@@ -31,9 +31,10 @@ namespace fs = std::filesystem;
 using Plan = std::vector<PlannedRun>;
 
 // The C library keeps what a run has freed, in pieces that the next run's vectors do not fit: a
-// grid of thousands of runs would take gigabytes.
+// grid of thousands of runs would take gigabytes. Sanitizers bring an allocator of their own; that
+// of the C library is then not set up, and two threads that ask it at once meet it half made.
 void give_freed_memory_back() {
-#ifdef __GLIBC__
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   malloc_trim(0);
 #endif
 }
