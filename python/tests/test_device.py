@@ -452,11 +452,12 @@ def test_attacks_that_need_the_others_take_the_detour():
     assert not simulation().on_device  # which is the CPU
 
 
-def test_the_example_runs_on_the_cpu(monkeypatch, capsys):
+@pytest.mark.parametrize("more", ["", "--bfloat16 --decay-after 2 3", "--bfloat16 --attack little"])
+def test_the_example_runs_on_the_cpu(monkeypatch, capsys, more):
     script = Path(__file__).parents[2] / "examples" / "python" / "resnet18_cifar10.py"
     if not script.exists():
         pytest.skip("the examples are not here")
-    words = "--random-data 40 --device cpu --width 2 --batch 2 --updates 4".split()
+    words = f"--random-data 40 --device cpu --width 2 --batch 2 --updates 4 {more}".split()
     monkeypatch.setattr("sys.argv", [str(script), *words])
     runpy.run_path(str(script), run_name="__main__")
     told = capsys.readouterr().out

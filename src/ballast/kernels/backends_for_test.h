@@ -14,12 +14,11 @@
 
 namespace ballast::kernels {
 
-// An emulated device takes some thousand times as long as a real one, so that its tests are
-// smaller.
+// An emulated device is far slower than a real one, so that its largest tests are smaller by this.
 #ifdef BALLAST_TEST_EMULATED
-constexpr std::size_t kSmaller = 8;
+constexpr std::size_t kSmallerBy = 8;
 #else
-constexpr std::size_t kSmaller = 1;
+constexpr std::size_t kSmallerBy = 1;
 #endif
 
 struct BackendKind {

@@ -205,7 +205,7 @@ TEST_F(CudaTest, TrimsMeansOfManyRows) {
 // products that are made piece by piece and those made strand by strand.
 TEST_F(CudaTest, MultipliesRowsAtAnyAlignment) {
   for (const auto& [count, whole] : {std::pair{9u, 70'001u}, {40u, 90'003u}, {70u, 140'000u}}) {
-    const std::size_t dim = whole / kSmaller;
+    const std::size_t dim = whole / kSmallerBy;
     SCOPED_TRACE(testing::Message() << count << " x " << dim);
     TestTable rows = make_table(Filling::kNormal, count, dim, 11);
     const auto table = own_rows(*backend_, rows), borrowed = backend_->make_table(dim);

@@ -161,8 +161,8 @@ HWY_INLINE Ranks find_ranks(const TaggedColumns& sorted, std::size_t at, const R
   return found;
 }
 
-// The difference if it is one that tags do not tell, else zero.
-HWY_INLINE Tags lowest_alone(Tags difference, Tags mask) {
+// The difference if it lies in the lowest bits alone, which tags do not tell, else zero.
+HWY_INLINE Tags lowest_bits_alone(Tags difference, Tags mask) {
 #if HWY_TARGET == HWY_AVX2  // the lowest of either sign share tags; and signed numbers are compared
   const Narrow::DW dw;
   const auto magnitude = hn::And(difference, hn::Set(TagLanes(), ~SortPlan::kSignBit));
@@ -192,11 +192,11 @@ HWY_INLINE void load_values(const Columns<Narrow>& columns, std::size_t at, std:
     const float* row = columns.rows[i] + columns.offset + at;
     for (std::size_t v = 0; v < kTogether; ++v) {
       auto value = Narrow::load(row + v * kLanes);
-      // There zeros of either sign share tags, and are one value: adding zero turns -0 into +0.
+      // With AVX2 zeros of either sign share tags, and are one value: -0 + 0 is +0.
       if constexpr (kTies && HWY_TARGET == HWY_AVX2) value = hn::Add(value, hn::Zero(Narrow::D()));
       const auto difference = hn::Xor(hn::BitCast(du, value), bits[v]);
       differences[v] = hn::Min(differences[v], difference);
-      if constexpr (kTies) largest[v] = hn::Max(largest[v], lowest_alone(difference, mask));
+      if constexpr (kTies) largest[v] = hn::Max(largest[v], lowest_bits_alone(difference, mask));
     }
   }
   for (std::size_t v = 0; v < kTogether; ++v) {
@@ -236,6 +236,7 @@ HWY_INLINE Quantiles find_quantiles(const Columns<Narrow>& columns, const Tagged
   const Narrow::DW dw;
   Ranks ranks = find_ranks(sorted, at, goal, row_weights, plan.code_mask);
   Quantiles found;
+  // Where neighbours are asked for, equal rows have to be counted all the same.
   if (!kNeighbours && ranks.some_are_open()) {
     load_values<true>(columns, at, plan.code_mask, ranks, found.values);
   } else {
